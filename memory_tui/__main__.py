@@ -1,0 +1,7 @@
+"""`python -m memory_tui` is `memory-tui`."""
+
+import sys
+
+from memory_tui.cli import main
+
+sys.exit(main())

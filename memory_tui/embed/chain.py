@@ -1,0 +1,201 @@
+"""Which provider is used: the chosen one or the first that `auto` finds, and what takes its place when it fails.
+
+A provider is never replaced within a call, and never silently: the vectors of two are not comparable, so the index
+has to be made again with the other one, which has another identity.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from memory_tui.embed import registry
+from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, state_of
+from memory_tui.embed.links import Link, LinkState, Role
+from memory_tui.embed.options import ProviderSettings
+from memory_tui.errors import ProviderError
+
+if TYPE_CHECKING:
+    from memory_tui.embed.provider import Health, Provider
+
+NONE = "none"
+_PROBE = "A note about embeddings."
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """That `to` took the place of `source`, why, and when (epoch seconds)."""
+
+    source: str
+    to: str
+    reason: str
+    at: float
+
+    def as_dict(self) -> dict[str, str | float]:
+        """JSON-ready: from, to, reason, at."""
+        return {"from": self.source, "to": self.to, "reason": self.reason, "at": self.at}
+
+
+class Chain:
+    """The providers that may be used, and which one is. Safe for any thread.
+
+    `on_change` is told of every change for the worse, once: a provider that cannot be made, one that begins to fail,
+    and one that takes another's place. It is called on the thread that met the failure.
+    """
+
+    def __init__(self, settings: ProviderSettings | str, on_change: Callable[[ProviderError], None]) -> None:
+        self.settings = ProviderSettings(requested=settings) if isinstance(settings, str) else settings
+        self.name = self.settings.requested or "auto"
+        self.fallback: Fallback | None = None
+        """The last replacement, None while the first choice is used."""
+        self._on_change = on_change
+        self._lock = threading.RLock()
+        self._links: list[Link] | None = None
+        self._passed_over: list[LinkState] = []
+        self._active = 0
+
+    # --- what is used ----------------------------------------------------------------------------------------------
+
+    def provider(self) -> Provider | None:
+        """The provider in use, or None when there is none, on purpose or because of `error`. Asks nobody.
+
+        Hold on to it for one piece of work only, because the next call may answer with another one.
+        """
+        if self.name == NONE:
+            return None
+        while True:
+            with self._lock:
+                link = self._all()[self._active]
+                try:
+                    link.make()
+                    return link
+                except ProviderError as error:
+                    failure = error
+            if not self._failed(link, failure):
+                return None
+
+    @property
+    def error(self) -> ProviderError | None:
+        """Why there are no vectors although they were asked for; None while all is well."""
+        with self._lock:
+            link = self._links[self._active] if self._links else None
+            error, fallback = link.error if link else None, self.fallback
+        if error is None or fallback is None:
+            return error
+        return ProviderFailure(state_of(error), f"{fallback.reason} {fallback.to}, in its place: {error.message}",
+                               error.next_step)
+
+    def health(self) -> Health:
+        """The state in words; asks nobody."""
+        from memory_tui.embed.provider import Health
+
+        provider, error, fallback = self.provider(), self.error, self.fallback
+        if error is not None or provider is None:
+            return Health(error is None, error.message if error else "no vectors, search by words alone")
+        health = provider.health()
+        return replace(health, detail=f"{health.detail}; in place of {fallback.source}") if fallback else health
+
+    def links(self) -> tuple[LinkState, ...]:
+        """Every provider of the chain in order, with its state; first those that `auto` passed over."""
+        if self.name == NONE:
+            return ()
+        with self._lock:
+            links = self._all()
+            return (*self._passed_over,
+                    *(link.show(at == self._active, at < self._active) for at, link in enumerate(links)))
+
+    # --- what a person does ----------------------------------------------------------------------------------------
+
+    def probe(self) -> dict[str, Any]:
+        """One real call, in the documented form: `ok`, and the `error` when it failed."""
+        return {key: value for key, value in self.try_out().items() if key in ("ok", "error")}
+
+    def try_out(self, name: str = "") -> dict[str, Any]:
+        """One real call, now, to the provider in use or to the one called `name`: `ok`, and what came back or `error`.
+
+        `norm` is the length of a vector, `selfSimilarity` the cosine of one text embedded twice; both should be 1.
+        """
+        provider = self.provider()
+        with self._lock:
+            link = next((one for one in self._all() if one.name == name), None) if name else \
+                self._all()[self._active] if provider else None
+        if link is None:
+            error = self.error
+            return {"ok": False, **({"error": error.message, "nextStep": error.next_step} if error else {})}
+        link.reset()
+        started = time.perf_counter()
+        try:
+            first, second = link.embed([_PROBE, _PROBE], "document")
+            identity = link.identity
+        except ProviderError as error:
+            return {"ok": False, "provider": link.name, "error": error.message, "nextStep": error.next_step,
+                    "state": state_of(error).value}
+        return {"ok": True, "provider": identity.provider, "model": identity.model, "dims": identity.dims,
+                "ms": (time.perf_counter() - started) * 1000, "norm": float(first @ first) ** 0.5,
+                "selfSimilarity": float(first @ second), "host": link.show(True, False).host}
+
+    def restore(self) -> None:
+        """Go back to the first choice, and ask at once whoever is paused."""
+        with self._lock:
+            self._active, self.fallback = 0, None
+            for link in self._links or ():
+                link.reset()
+
+    def close(self) -> None:
+        """Give up every call that is under way and release what the providers hold; takes 0.3 s at most."""
+        for link in self._links or ():
+            link.close()
+
+    # --- what happens by itself ------------------------------------------------------------------------------------
+
+    def _all(self) -> list[Link]:
+        """The links; with `auto`, what each provider needs is looked at when they are first asked for."""
+        if self._links is None:
+            chosen = self._automatic() if self.settings.automatic else [self._link(self.name, "chosen", self.settings)]
+            then = self.settings.fallback
+            if then and then not in (NONE, chosen[0].name):
+                follows = self._link(then, "fallback", self.settings.for_provider(then))
+                rest = [link for link in chosen[1:] if link.name == "builtin" != then]
+                chosen = [chosen[0], follows, *rest]
+            self._links = chosen
+        return self._links
+
+    def _automatic(self) -> list[Link]:
+        found: list[Link] = []
+        for name in registry.AUTOMATIC:
+            # What was said about endpoint and key is for one provider, and must not be sent to another one.
+            taken = any(link.name in registry.REMOTE for link in found)
+            settings = self.settings.for_provider(name) if taken else replace(self.settings, requested=name)
+            link = self._link(name, "automatic", settings)
+            if (error := link.lacks()) is None:
+                found.append(link)
+            else:
+                self._passed_over.append(LinkState(
+                    name, "automatic", "passed over", error.message, error=error.message, next_step=error.next_step,
+                    cause=state_of(error).value))
+        return found
+
+    def _link(self, name: str, role: Role, settings: ProviderSettings) -> Link:
+        return Link(name, role, settings, self._failed)
+
+    def _failed(self, link: Link, error: ProviderError) -> bool:
+        """Note that `link` failed; whether another one is in its place now."""
+        if state_of(error) in OF_THE_TEXT:
+            return False
+        with self._lock:
+            links, known = self._all(), link.error is not None and state_of(link.error) is state_of(error)
+            link.error = error
+            follows = links[self._active + 1] if self._active + 1 < len(links) else None
+            moved = link is links[self._active] and follows is not None and link.gives_way(follows, error)
+            if moved:
+                self._active += 1
+                to = links[self._active].name
+                self.fallback = Fallback(link.name, to, error.message, self.settings.clock.now())
+                error = ProviderFailure(state_of(error), f"{error.message} {to} is used instead of {link.name}.",
+                                        error.next_step)
+        if moved or not known:
+            self._on_change(error)
+        return moved

@@ -1,0 +1,57 @@
+"""Model files: what names one, whether it is one, and which one it is."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from pathlib import Path
+
+from memory_tui.embed.failure import ProviderFailure, State
+from memory_tui.embed.options import DEFAULT_MODEL_PATH, ProviderSettings
+
+_MAGIC = b"GGUF"
+_END = 1 << 16
+PACKAGE = "llama_cpp"
+"""What runs local models."""
+
+
+def check(settings: ProviderSettings, on_disk: bool = False) -> None:
+    """Raises ProviderFailure when there is no software for local models, or no file at `local.modelPath`.
+
+    What has to be fetched first is refused when it has to be `on_disk`.
+    """
+    if on_disk and (not settings.model_path or is_remote(settings.model_path)):
+        raise ProviderFailure(State.NO_FILE, "local.modelPath names no file on this machine.",
+                              "Set it to a GGUF file, or choose the provider local to have one fetched.")
+    if importlib.util.find_spec(PACKAGE) is None:
+        raise ProviderFailure(State.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
+    source = settings.model_path or DEFAULT_MODEL_PATH
+    if not is_remote(source):
+        require_gguf(Path(source).expanduser())
+
+
+def is_remote(source: str) -> bool:
+    """Whether `source` names a file elsewhere: an `hf:` URI or a URL."""
+    return source.startswith(("hf:", "http:", "https:"))
+
+
+def require_gguf(path: Path) -> None:
+    """Raises ProviderFailure unless there is a GGUF file at `path`."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_MAGIC))
+    except OSError as error:
+        raise ProviderFailure(State.NO_FILE, f"The model file {path.name} cannot be read: {error.strerror}.") from error
+    if magic != _MAGIC:
+        raise ProviderFailure(State.NO_FILE, f"The model file {path.name} is not in GGUF format.")
+
+
+def fingerprint_of(path: Path) -> str:
+    """Hexadecimal SHA-256 of the size and both ends of a file: enough to notice that another model has its name."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        digest.update(file.read(_END))
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _END))
+        digest.update(file.read(_END) + str(size).encode())
+    return digest.hexdigest()

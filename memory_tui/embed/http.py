@@ -1,0 +1,142 @@
+"""Posting JSON to a provider and reading JSON back; what goes wrong becomes a ProviderFailure without any secret."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ipaddress
+import json
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from urllib.parse import unquote, urlsplit
+
+import httpx
+
+from memory_tui import __version__
+from memory_tui.embed.classify import judge
+from memory_tui.embed.failure import ProviderFailure, State
+from memory_tui.embed.secret import Redactor
+from memory_tui.embed.wire import host_of
+
+_MOST_BYTES = 64 << 20
+"""A longer answer is none that a request of 8,000 bytes can have."""
+_CONNECT_SECONDS = 10.0
+_USUAL = {"User-Agent": f"memory-tui/{__version__}", "Accept": "application/json", "Content-Type": "application/json"}
+_NEXT_KEY = frozenset({State.RATE_LIMIT, State.QUOTA, State.BAD_KEY})
+
+
+class Http:
+    """One endpoint. `auth` holds a set of headers for each key; the next is used when one is refused. `headers` win.
+
+    To be used on one event loop. Redirects are not followed, because key and text would go along.
+    """
+
+    def __init__(
+        self, label: str, base_url: str, headers: Mapping[str, str] = MappingProxyType({}),
+        auth: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        self.label = label
+        self.host = host_of(base_url)
+        self._base = base_url
+        self._redact = Redactor.of_headers(headers, *auth, _userinfo(base_url))
+        # No proxy stands between this machine and itself.
+        proxies = not _is_loopback(self.host)
+        self._clients = [
+            httpx.AsyncClient(headers=_merged(_USUAL, one, headers), timeout=None, follow_redirects=False,
+                              trust_env=proxies)
+            for one in auth or ({},)]
+
+    async def post(self, path: str, body: object, seconds: float) -> object:
+        """The JSON answer to `body`, within `seconds` in all. Raises ProviderFailure."""
+        failure = None
+        for _ in range(len(self._clients)):
+            try:
+                return await self._post(path, body, seconds)
+            except ProviderFailure as error:
+                if error.state not in _NEXT_KEY:
+                    raise
+                failure = error
+                self._clients.append(self._clients.pop(0))
+        assert failure is not None
+        raise failure
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for client in self._clients:
+            await client.aclose()
+
+    async def _post(self, path: str, body: object, seconds: float) -> object:
+        content = json.dumps(body, ensure_ascii=False).encode()
+        reach = httpx.Timeout(None, connect=min(_CONNECT_SECONDS, seconds))
+        try:
+            async with (asyncio.timeout(seconds),
+                        self._clients[0].stream("POST", self._base + path, content=content, timeout=reach) as response):
+                # An answer may repeat what it was sent, so nothing that a traceback shows holds it as it came.
+                text = self._redact((await _read(response)).decode("utf-8", "replace"))
+        except TimeoutError:
+            failure = ProviderFailure(State.TIMEOUT, f"{self.label} ({self.host}) did not answer in {seconds:g} s.")
+        except (httpx.RequestError, httpx.InvalidURL) as error:
+            failure = self._transport(error)
+        else:
+            return self._answer(response, text)
+        raise failure
+
+    def _transport(self, error: httpx.RequestError | httpx.InvalidURL) -> ProviderFailure:
+        why = self._redact(str(error)) or type(error).__name__
+        if isinstance(error, httpx.DecodingError):
+            return ProviderFailure(State.MALFORMED, f"{self.label} answered with something that cannot be read: {why}")
+        if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError):
+            return ProviderFailure(State.REFUSED, f"{self.label} cannot be asked: {why}")
+        return ProviderFailure(State.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}")
+
+    def _answer(self, response: httpx.Response, text: str) -> object:
+        status = response.status_code
+        if response.is_redirect:
+            to = host_of(str(response.headers.get("location", ""))) or self.host
+            raise ProviderFailure(
+                State.REFUSED, f"{self.label} answered {status} and points to {to}, where key and text were not sent.",
+                "If that address is right, make it the remote.baseUrl.")
+        if status != 200:
+            state, words, wait = judge(status, response.headers, text)
+            raise ProviderFailure(state, f"{self.label} answered {status}: {words or 'nothing else'}", retry_after=wait)
+        if len(text) >= _MOST_BYTES:
+            raise ProviderFailure(State.MALFORMED, f"{self.label} answered with more than {_MOST_BYTES >> 20} MiB.")
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            kind = response.headers.get("content-type", "").split(";")[0] or "something"
+        raise ProviderFailure(State.MALFORMED, f"{self.label} ({self.host}) answered with {kind} that is not JSON.")
+
+
+async def _read(response: httpx.Response) -> bytes:
+    """The body, or as much of it as the limit allows."""
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size >= _MOST_BYTES:
+            break
+    return b"".join(parts)
+
+
+def _merged(*headers: Mapping[str, str]) -> httpx.Headers:
+    """Later ones win, whatever the case of their names."""
+    merged = httpx.Headers()
+    for each in headers:
+        merged.update(each)
+    return merged
+
+
+def _is_loopback(host: str) -> bool:
+    name = host.rpartition(":")[0] or host
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def _userinfo(url: str) -> dict[str, str]:
+    """User and password in `url`, plain and as they are sent, for the Redactor."""
+    user, at, _ = urlsplit(url).netloc.rpartition("@")
+    sent = base64.b64encode(unquote(user).encode()).decode()
+    return {"userinfo": f"{user.replace(':', ' ')} {sent}" if at else ""}

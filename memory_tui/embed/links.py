@@ -1,0 +1,165 @@
+"""One provider in a chain: made when it is needed, and remembered with what it did and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+from memory_tui.embed import registry
+from memory_tui.embed.failure import PASSING, state_of
+from memory_tui.embed.options import ProviderSettings
+from memory_tui.errors import ProviderError
+
+if TYPE_CHECKING:
+    from memory_tui.embed.provider import Health, Identity, Provider, Vectors
+
+Role = Literal["chosen", "automatic", "fallback"]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """One provider of the chain for the screen.
+
+    `state` is "in use", "waiting" (its turn has not come), "passed over" (it lacks something), "failing" (in use, and
+    its last call failed), "paused" (the same, not asked before `next_try`, in epoch seconds) or "given up" (another
+    one has its place). `error` and `next_step` are about its last failure. `last_ms` is the time of its last call.
+    """
+
+    name: str
+    role: Role
+    state: Literal["in use", "waiting", "passed over", "failing", "paused", "given up"]
+    detail: str
+    host: str = ""
+    error: str = ""
+    cause: str = ""
+    next_step: str = ""
+    next_try: float | None = None
+    last_ms: float = 0.0
+    calls: int = 0
+    texts: int = 0
+
+
+@runtime_checkable
+class Pausing(Protocol):
+    """A provider that is left alone for a while after a failure."""
+
+    @property
+    def host(self) -> str:
+        """Where it is; empty on this machine."""
+        ...
+
+    @property
+    def next_try(self) -> float | None:
+        """Epoch second before which it is not asked."""
+        ...
+
+    def reset(self) -> None:
+        """Ask again at once."""
+        ...
+
+
+class Link:
+    """A provider of the chain; `embed` and `identity` report to the chain how they went. Safe for any thread."""
+
+    def __init__(self, name: str, role: Role, settings: ProviderSettings,
+                 on_failure: Callable[[Link, ProviderError], bool]) -> None:
+        self.name, self.role, self.settings = name, role, settings
+        self.error: ProviderError | None = None
+        self.worked = False
+        self.calls = self.texts = 0
+        self._on_failure = on_failure
+        self._provider: Provider | None = None
+
+    def make(self) -> None:
+        """Make the provider, once. Raises ProviderError."""
+        if self._provider is None:
+            self._provider = registry.create(self.name, self.settings)
+
+    def lacks(self) -> ProviderError | None:
+        """Why `auto` cannot choose it, if it cannot; asks nobody."""
+        try:
+            registry.check(self.name, self.settings)
+        except ProviderError as error:
+            return error
+        return None
+
+    def gives_way(self, to: Link, error: ProviderError) -> bool:
+        """Whether `to` should take its place after `error`.
+
+        A chosen fallback always does. Otherwise a provider that has worked keeps its place through troubles that
+        pass, because a change means to embed every note again.
+        """
+        return to.role == "fallback" or not self.worked or state_of(error) not in PASSING
+
+    def reset(self) -> None:
+        """Let it be asked again although it failed."""
+        self.error = None
+        if (pausing := self._pausing) is not None:
+            pausing.reset()
+
+    def show(self, active: bool, before: bool) -> LinkState:
+        """Its state, where it is the `active` one or comes `before` that."""
+        provider, error = self._provider, self.error
+        health = provider.health() if provider else None
+        pausing = self._pausing
+        next_try = pausing.next_try if pausing else None
+        if active:
+            state: Literal["in use", "waiting", "failing", "paused", "given up"] = (
+                "in use" if error is None else "paused" if next_try else "failing")
+        else:
+            state = "given up" if before else "waiting"
+        return LinkState(
+            self.name, self.role, state, detail=health.detail if health else error.message if error else "not used yet",
+            host=pausing.host if pausing else "", error=error.message if error else "",
+            cause=state_of(error).value if error else "", next_step=error.next_step if error else "",
+            next_try=next_try, last_ms=health.last_ms if health else 0.0, calls=self.calls, texts=self.texts)
+
+    # --- what a provider does --------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> Identity:
+        """The space of its vectors; may block on the network, so not for the screen's thread. Raises ProviderError."""
+        try:
+            return self._made.identity
+        except ProviderError as error:
+            self._on_failure(self, error)
+            raise
+
+    @property
+    def max_input_bytes(self) -> int:
+        """UTF-8 bytes of the longest text that it takes whole."""
+        return self._made.max_input_bytes
+
+    def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:
+        """Float32 array (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
+        self.calls += 1
+        self.texts += len(texts)
+        try:
+            vectors = self._made.embed(texts, kind)
+        except ProviderError as error:
+            self._on_failure(self, error)
+            raise
+        self.worked, self.error = True, None
+        return vectors
+
+    def health(self) -> Health:
+        """Its state after the last call; makes no call."""
+        return self._made.health()
+
+    def close(self) -> None:
+        """Release what it holds, and give up what it does."""
+        if self._provider is not None:
+            self._provider.close()
+
+    @property
+    def _pausing(self) -> Pausing | None:
+        provider: object = self._provider
+        return provider if isinstance(provider, Pausing) else None
+
+    @property
+    def _made(self) -> Provider:
+        if self._provider is None:
+            self.make()
+        assert self._provider is not None
+        return self._provider

@@ -1,0 +1,201 @@
+"""Local models by llama.cpp: any GGUF file, named by path, `hf:` URI or URL, in a process of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from memory_tui.embed.background import Background
+from memory_tui.embed.breaker import Breaker
+from memory_tui.embed.failure import ProviderFailure, State
+from memory_tui.embed.gguf import check, fingerprint_of, is_remote, require_gguf
+from memory_tui.embed.options import DEFAULT_MODEL_PATH, ProviderSettings
+from memory_tui.embed.provider import Health, Identity, Vectors
+from memory_tui.embed.wire import Kind, fingerprint
+from memory_tui.embed.worker import SCRIPT, Worker
+from memory_tui.errors import Cancelled
+from memory_tui.text.js import well_formed
+
+MAX_INPUT_BYTES = 2048
+"""The documented limit of local models. Text of more tokens than a model takes is embedded in parts, never cut."""
+_QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
+_ATTEMPTS = 2
+
+
+class Local:
+    """A local model. The file is fetched where necessary and loaded at the first call of `embed` or `identity`."""
+
+    host = ""
+
+    def __init__(self, settings: ProviderSettings, script: Path = SCRIPT) -> None:
+        check(settings)
+        self._settings, self._script = settings, script
+        self._source = settings.model_path or DEFAULT_MODEL_PATH
+        self._starting = threading.Lock()
+        self._worker: Worker | None = None
+        self._identity: Identity | None = None
+        self._closed = threading.Event()
+        self._fetching = Background()
+        self._turns = _Turns()
+        self._breaker = Breaker(settings.clock.now)
+        self._health = Health(True, "ready, loads at first use")
+
+    @property
+    def identity(self) -> Identity:
+        """The space of the vectors; fetches and loads the model when it is first asked for, which can take minutes.
+
+        Raises ProviderFailure, Cancelled.
+        """
+        if self._identity is None:
+            self._breaker.check()
+            self._loaded()
+        assert self._identity is not None
+        return self._identity
+
+    @property
+    def max_input_bytes(self) -> int:
+        """UTF-8 bytes of the longest chunk."""
+        return MAX_INPUT_BYTES
+
+    @property
+    def next_try(self) -> float | None:
+        """Epoch second before which the model is not tried again."""
+        return self._breaker.next_try
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Float32 array (len(texts), dims) of unit vectors, zeros for blank texts; a question goes before notes.
+
+        Raises ProviderFailure, with the vectors that were made before it, and Cancelled.
+        """
+        self._breaker.check()
+        started = time.perf_counter()
+        limits = self._settings.batches
+        seconds = limits.query_seconds or _QUERY_SECONDS if kind == "query" else limits.batch_seconds or _BATCH_SECONDS
+        done: dict[int, Vectors] = {}
+        try:
+            dims = self.identity.dims
+            for at, text in enumerate(texts):
+                if text.strip():
+                    with self._turns.mine(first=kind == "query"):
+                        done[at] = self._one(well_formed(text), seconds - (time.perf_counter() - started))
+        except ProviderFailure as failure:
+            failure.done = done
+            raise
+        took = (time.perf_counter() - started) * 1000
+        self._breaker.worked()
+        threads = self._settings.threads
+        self._health = Health(True, f"local model, {threads} {'thread' if threads == 1 else 'threads'}", took)
+        vectors = np.zeros((len(texts), dims), np.float32)
+        for at, row in done.items():
+            vectors[at] = row
+        return vectors
+
+    def health(self) -> Health:
+        """The state after the last call."""
+        return self._health
+
+    def reset(self) -> None:
+        """Try again although the time of the next try has not come."""
+        self._breaker.worked()
+
+    def close(self) -> None:
+        """End the process of the model, or the download, at once."""
+        self._closed.set()
+        self._fetching.close()
+        worker = self._worker
+        if worker is not None:
+            worker.close()
+
+    def _one(self, text: str, seconds: float) -> Vectors:
+        """The unit vector of `text`; a model that crashes is started again once."""
+        for attempt in range(_ATTEMPTS):
+            worker = self._loaded()
+            try:
+                return _unit(worker.ask(text, max(seconds, 0.001)))
+            except ProviderFailure as failure:
+                self._ended(failure)
+                if failure.state is not State.CRASHED or attempt + 1 == _ATTEMPTS:
+                    self._breaker.failed(failure)
+                    self._health = Health(False, failure.message)
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _ended(self, failure: ProviderFailure) -> None:
+        if self._closed.is_set():
+            raise Cancelled from None
+        if failure.state in (State.CRASHED, State.TIMEOUT):
+            with self._starting:
+                worker, self._worker = self._worker, None
+            if worker is not None:
+                worker.close()
+
+    def _loaded(self) -> Worker:
+        """The running model. Raises ProviderFailure, Cancelled."""
+        with self._starting:
+            if self._worker is not None:
+                return self._worker
+            try:
+                path = self._fetched()
+                if self._closed.is_set():
+                    raise Cancelled
+                self._worker = worker = Worker(path, self._settings.threads, self._script)
+                dims = worker.hello(_QUERY_SECONDS)
+            except ProviderFailure as failure:
+                if self._worker is not None:
+                    self._worker.close()
+                    self._worker = None
+                if self._closed.is_set():
+                    raise Cancelled from None
+                self._breaker.failed(failure)
+                self._health = Health(False, failure.message)
+                raise
+            if self._closed.is_set():
+                worker.close()
+                raise Cancelled
+            key = fingerprint(provider="local", model=self._source, file=fingerprint_of(path))
+            self._identity = Identity("local", self._source, key, dims)
+            return worker
+
+    def _fetched(self) -> Path:
+        if not is_remote(self._source):
+            path = Path(self._source).expanduser()
+        else:
+            from memory_tui.embed.download import fetch  # Only who names a file elsewhere needs a client.
+
+            path = self._fetching.run(lambda: fetch(self._source, self._settings))
+        require_gguf(path)
+        return path
+
+
+class _Turns:
+    """Who may ask the model: one at a time, and questions before notes."""
+
+    def __init__(self) -> None:
+        self._notes, self._next, self._asking = threading.Lock(), threading.Lock(), threading.Lock()
+
+    @contextmanager
+    def mine(self, first: bool) -> Iterator[None]:
+        """Wait for the turn. Notes queue among themselves, so that one of them at most is ahead of a question."""
+        if first:
+            with self._next:
+                self._asking.acquire()
+        else:
+            with self._notes, self._next:
+                self._asking.acquire()
+        try:
+            yield
+        finally:
+            self._asking.release()
+
+
+def _unit(vector: Vectors) -> Vectors:
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    if not np.isfinite(length) or length == 0:
+        raise ProviderFailure(State.MALFORMED, "The local model answered with a vector that has no direction.",
+                              "Choose another GGUF file.")
+    return np.asarray(vector / length, np.float32)

@@ -1,0 +1,55 @@
+"""Ollama's own embedding endpoint; nothing is installed or pulled, and it is never chosen automatically."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from memory_tui.embed.answers import Malformed, field
+from memory_tui.embed.options import ProviderSettings
+from memory_tui.embed.wire import Kind, Wire, endpoint, keys, plain_key, without_prefix
+
+_BASE = "http://127.0.0.1:11434"
+_QUERIES = {
+    "qwen3-embedding": "Instruct: Given a user query, retrieve relevant memory notes and documents\nQuery:{}",
+    "nomic-embed-text": "search_query: {}",
+    "mxbai-embed-large": "Represent this sentence for searching relevant passages: {}",
+}
+"""What some models want around a question, by the beginning of their name."""
+
+
+def ollama(settings: ProviderSettings) -> Wire:
+    """Ollama; a key is optional. A server before 0.3 is asked by its older path. Raises ProviderFailure."""
+    base = re.sub(r"/v1$", "", endpoint(settings, "Ollama", _BASE).rstrip("/"), flags=re.IGNORECASE)
+    found = keys(settings, "ollama", "OLLAMA_API_KEY")
+    model = without_prefix(settings.model or "nomic-embed-text", "ollama/")
+    around = next((form for start, form in _QUERIES.items() if model.rpartition("/")[2].startswith(start)), "{}")
+
+    def worded(text: str, kind: Kind) -> str:
+        return around.replace("{}", text, 1) if kind == "query" else text
+
+    def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        return "/api/embed", {"model": model, "input": [worded(text, kind) for text in texts]}
+
+    def older_request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        return "/api/embeddings", {"model": model, "prompt": worded(texts[0], kind)}
+
+    new = Wire(
+        name="ollama", label="Ollama", model=model, base_url=base, dims=None, max_input_bytes=8000,
+        key=plain_key("ollama", _BASE, base, model, settings), headers=settings.headers,
+        auth=tuple({"Authorization": f"Bearer {key}"} for key in found), request=request, rows=rows,
+        most_items=64, concurrency=1, batch_seconds=600.0)
+    return replace(new, older=replace(new, request=older_request, rows=older_rows, most_items=1))
+
+
+def rows(answer: object) -> list[object]:
+    """The vectors in `{embeddings: [[...]]}`. Raises Malformed."""
+    return field(answer, "embeddings")
+
+
+def older_rows(answer: object) -> list[object]:
+    """The one vector in `{embedding: [...]}`. Raises Malformed."""
+    if not isinstance(answer, dict) or "embedding" not in answer:
+        raise Malformed("JSON that has no embedding")
+    return [answer["embedding"]]

@@ -1,0 +1,117 @@
+"""Which providers there are, by name. A provider's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memory_tui.embed.options import ProviderSettings
+from memory_tui.errors import ProviderError
+
+if TYPE_CHECKING:
+    from memory_tui.embed.provider import Provider
+    from memory_tui.embed.wire import Wire
+
+
+def _builtin(_: ProviderSettings) -> Provider:
+    from memory_tui.embed.builtin import Builtin
+
+    return Builtin()
+
+
+def _local(settings: ProviderSettings) -> Provider:
+    from memory_tui.embed.local import Local
+
+    return Local(settings)
+
+
+def _scripted(_: ProviderSettings) -> Provider:
+    from memory_tui.embed.scripted import Scripted
+
+    return Scripted()
+
+
+def _none(_: ProviderSettings) -> Provider:
+    from memory_tui.embed.absent import Absent
+
+    return Absent()
+
+
+def _openai(settings: ProviderSettings) -> Wire:
+    from memory_tui.embed.openai import openai
+
+    return openai(settings)
+
+
+def _gemini(settings: ProviderSettings) -> Wire:
+    from memory_tui.embed.gemini import gemini
+
+    return gemini(settings)
+
+
+def _voyage(settings: ProviderSettings) -> Wire:
+    from memory_tui.embed.openai import voyage
+
+    return voyage(settings)
+
+
+def _mistral(settings: ProviderSettings) -> Wire:
+    from memory_tui.embed.openai import mistral
+
+    return mistral(settings)
+
+
+def _ollama(settings: ProviderSettings) -> Wire:
+    from memory_tui.embed.ollama import ollama
+
+    return ollama(settings)
+
+
+_WIRES: dict[str, Callable[[ProviderSettings], Wire]] = {
+    "openai": _openai, "gemini": _gemini, "voyage": _voyage, "mistral": _mistral, "ollama": _ollama,
+}
+_MAKERS: dict[str, Callable[[ProviderSettings], Provider]] = {
+    "builtin": _builtin, "local": _local, "scripted": _scripted, "none": _none,
+}
+
+NAMES = ("builtin", "local", *_WIRES, "scripted", "none")
+"""Every provider's name, the default first."""
+REMOTE = tuple(_WIRES)
+"""Those that the text of notes is sent to."""
+AUTOMATIC = ("local", "openai", "gemini", "voyage", "mistral", "builtin")
+"""What `auto` chooses from: the first that has what it needs."""
+
+
+def check(name: str, settings: ProviderSettings) -> None:
+    """Raises ProviderError when `auto` cannot choose `name` as `settings` are; loads no client and asks nobody."""
+    if name in _WIRES:
+        _WIRES[name](settings)
+    elif name == "local":
+        from memory_tui.embed import gguf
+
+        gguf.check(settings, on_disk=True)
+    elif name not in _MAKERS:
+        raise _unknown(name)
+
+
+def create(name: str, settings: ProviderSettings | None = None) -> Provider:
+    """The provider called `name`, made as `settings` say; asks nothing of anybody yet.
+
+    Raises ProviderError for a name that is not in NAMES, and for what `settings` lack, a key for instance.
+    """
+    settings = settings or ProviderSettings(requested=name)
+    if name in _WIRES:
+        from memory_tui.embed.remote import Remote
+
+        return Remote(_WIRES[name](settings), settings)
+    if name in _MAKERS:
+        return _MAKERS[name](settings)
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> ProviderError:
+    known = ", ".join(NAMES)
+    near = difflib.get_close_matches(name, NAMES, n=1)
+    hint = f"Did you mean {near[0]}?" if near else f"Choose one of: {known}."
+    return ProviderError(f"There is no embedding provider {name!r}; memory-tui knows {known}.", hint)

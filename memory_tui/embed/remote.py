@@ -1,0 +1,201 @@
+"""A provider behind HTTP: batches, attempts, and what is learned from refusals, for every wire format alike."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+import tenacity
+
+from memory_tui.embed.answers import Malformed
+from memory_tui.embed.background import Background
+from memory_tui.embed.batching import Width, groups, halves
+from memory_tui.embed.breaker import Breaker
+from memory_tui.embed.failure import OF_THE_TEXT, PASSING, RETRIED, ProviderFailure, State
+from memory_tui.embed.http import Http
+from memory_tui.embed.options import ProviderSettings
+from memory_tui.embed.provider import Health, Identity, Vectors
+from memory_tui.embed.units import unit_vectors
+from memory_tui.embed.wire import Kind, Wire
+from memory_tui.text.js import well_formed
+
+_LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
+"""Seconds of Retry-After that are waited for within a call; after longer ones the call fails and names the time."""
+_PROBE = "memory"
+
+
+class Remote:
+    """One remote provider. `embed` and `identity` block on the network, so both belong on a worker thread."""
+
+    def __init__(self, wire: Wire, settings: ProviderSettings) -> None:
+        self._wire = wire
+        self._settings, self._batches, self._clock = settings, settings.batches, settings.clock
+        self._dims = wire.dims
+        self._most_items = wire.most_items
+        self._http = Http(wire.label, wire.base_url, wire.headers, wire.auth)
+        self._background = Background(self._http.close)
+        self._breaker = Breaker(settings.clock.now)
+        self._width = Width(max(1, min(settings.batches.concurrency, wire.concurrency)))
+        self._probing = threading.Lock()
+        self._health = Health(True, f"ready, {self._http.host}, not asked yet")
+
+    @property
+    def identity(self) -> Identity:
+        """The space of the vectors. Their length comes from what is known of the model, else from one call of `embed`
+        when it is first asked for: that blocks, and raises ProviderFailure or Cancelled.
+        """
+        with self._probing:
+            if self._dims is None:
+                self.embed([_PROBE], "document")
+            assert self._dims is not None
+            return Identity(self._wire.name, self._wire.model, self._wire.key, self._dims)
+
+    @property
+    def max_input_bytes(self) -> int:
+        """UTF-8 bytes of the longest text that is surely within the model's limit."""
+        return self._wire.max_input_bytes
+
+    @property
+    def host(self) -> str:
+        """Where the text goes."""
+        return self._http.host
+
+    @property
+    def next_try(self) -> float | None:
+        """Epoch second before which the provider is not asked, None when it may be asked."""
+        return self._breaker.next_try
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Float32 array (len(texts), dims) of unit vectors; blank texts are not sent and have zeros.
+
+        A text over the model's limit is embedded in parts, whose mean it gets. Raises ProviderFailure, with the
+        vectors that were made before it, and Cancelled once `close` is called.
+        """
+        self._breaker.check()
+        done: dict[int, Vectors] = {}
+        sent = [well_formed(text) for text in texts]
+        started = time.perf_counter()
+        failure = self._background.run(lambda: self._all(sent, kind, done))
+        took = (time.perf_counter() - started) * 1000
+        if failure is not None:
+            failure.done = done
+            self._breaker.failed(failure)
+            if failure.state not in OF_THE_TEXT:
+                self._health = Health(False, failure.message, took)
+            raise failure
+        self._breaker.worked()
+        width = "" if self._width.now > 1 or self._batches.concurrency == 1 else ", one request at a time"
+        self._health = Health(True, f"{self._http.host}{width}", took)
+        vectors = np.zeros((len(texts), self._dims or 0), np.float32)
+        for at, row in done.items():
+            vectors[at] = row
+        return vectors
+
+    def health(self) -> Health:
+        """The state after the last call."""
+        return self._health
+
+    def reset(self) -> None:
+        """Ask again although the time of the next try has not come."""
+        self._breaker.worked()
+
+    def close(self) -> None:
+        """Give up every call that is under way, at once."""
+        self._background.close()
+
+    async def _all(self, texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> ProviderFailure | None:
+        """Fill `done` with the vectors of `texts` by position; the first failure, when there is one."""
+        wanted = [at for at, text in enumerate(texts) if text.strip()]
+        waiting = deque(groups(texts, wanted, self._batches.most_bytes, self._most_items))
+        failures: list[ProviderFailure] = []
+
+        async def work(number: int) -> None:
+            while waiting and not failures and number < self._width.now:
+                group = waiting.popleft()
+                try:
+                    vectors = await self._some([texts[at] for at in group], kind)
+                except ProviderFailure as failure:
+                    failures.append(failure)
+                else:
+                    done.update(zip(group, vectors, strict=True))
+
+        await asyncio.gather(*map(work, range(min(self._width.now, len(waiting)))))
+        return failures[0] if failures else None
+
+    async def _some(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """The vectors of one group; halved for as long as it is refused as too large."""
+        if len(texts) > self._most_items:
+            return await self._halved(texts, kind)
+        try:
+            return await self._persistent(texts, kind)
+        except ProviderFailure as failure:
+            if failure.state not in OF_THE_TEXT:
+                raise
+            refused = failure
+        if len(texts) > 1:
+            if refused.state is State.TOO_LARGE:
+                self._most_items = min(self._most_items, (len(texts) + 1) // 2)
+            return await self._halved(texts, kind)
+        parts = halves(texts[0])
+        if parts is None:
+            raise refused
+        vectors = np.concatenate([await self._some([part], kind) for part in parts if part.strip()])
+        weights = np.array([len(part) for part in parts if part.strip()], np.float32)
+        mean = weights @ vectors
+        return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)[None, :]
+
+    async def _halved(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        middle = (len(texts) + 1) // 2
+        return np.concatenate([await self._some(texts[:middle], kind), await self._some(texts[middle:], kind)])
+
+    async def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """One request, asked again after a failure that may pass."""
+        batches, clock = self._batches, self._clock
+
+        def wait(state: tenacity.RetryCallState) -> float:
+            usual = batches.first_wait * 2 ** (state.attempt_number - 1) * (1 + 0.2 * clock.jitter())
+            failure = state.outcome.exception() if state.outcome else None
+            asked = failure.retry_after if isinstance(failure, ProviderFailure) else None
+            return float(max(min(usual, batches.longest_wait), asked or 0))
+
+        def again(error: BaseException) -> bool:
+            return (isinstance(error, ProviderFailure) and error.state in RETRIED
+                    and (error.retry_after or 0) <= _LONGEST_OBEYED[kind])
+
+        attempts = tenacity.AsyncRetrying(
+            sleep=clock.sleep, stop=tenacity.stop_after_attempt(batches.attempts), wait=wait,
+            retry=tenacity.retry_if_exception(again), reraise=True)
+        vectors: Vectors = await attempts(self._once, texts, kind)
+        return vectors
+
+    async def _once(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        wire, limits = self._wire, self._batches
+        seconds = limits.query_seconds or wire.query_seconds if kind == "query" \
+            else limits.batch_seconds or wire.batch_seconds
+        path, body = wire.request(texts, kind)
+        try:
+            answer = await self._http.post(path, body, seconds)
+            vectors = self._checked(answer, len(texts))
+        except ProviderFailure as failure:
+            if wire.older is not None and failure.state is State.UNKNOWN_MODEL and "model" not in failure.message:
+                self._wire, self._most_items = wire.older, wire.older.most_items
+                return await self._some(texts, kind)
+            if failure.state in PASSING:
+                self._width.failed()
+            raise
+        self._width.worked()
+        return vectors
+
+    def _checked(self, answer: object, count: int) -> Vectors:
+        try:
+            vectors = unit_vectors(self._wire.rows(answer), count, self._dims)
+        except Malformed as error:
+            why = str(error)
+        else:
+            self._dims = vectors.shape[1]
+            return vectors
+        raise ProviderFailure(State.MALFORMED, f"{self._wire.label} ({self._http.host}) answered with {why}.")

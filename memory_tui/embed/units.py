@@ -1,0 +1,30 @@
+"""Checking the vectors of an answer before any is kept: count, length, numbers, direction. Then to unit length."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memory_tui.embed.answers import Malformed
+from memory_tui.embed.provider import Vectors
+
+
+def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
+    """Float32 array (count, dims) of unit vectors from rows of numbers. Raises Malformed."""
+    if len(rows) != count:
+        raise Malformed(f"{len(rows)} vectors for {count} texts")
+    lengths = {len(row) if isinstance(row, list) else 0 for row in rows}
+    if len(lengths) != 1 or lengths == {0}:
+        raise Malformed("rows that are not vectors of one length")
+    if dims is not None and lengths != {dims}:
+        raise Malformed(f"vectors of {lengths.pop()} numbers where {dims} were expected")
+    try:
+        values = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise Malformed("vectors that are not made of numbers") from error
+    if not np.isfinite(values).all():
+        raise Malformed("vectors that hold NaN or infinity")
+    largest = np.abs(values).max(axis=1, keepdims=True)
+    if not largest.all():
+        raise Malformed("a vector of zeros only")
+    values /= largest
+    return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), dtype=np.float32)

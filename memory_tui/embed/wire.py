@@ -1,0 +1,133 @@
+"""What one remote provider's wire format is, as data, and what all formats share: keys, endpoints, fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from memory_tui.embed.failure import ProviderFailure, State
+from memory_tui.embed.options import ProviderSettings
+
+Kind = Literal["document", "query"]
+Headers = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """How to ask: `request` makes path and body for some texts, `rows` finds the vectors in an answer (Malformed).
+
+    `key` is the fingerprint of the space. `dims` is None where only an answer can tell. `auth` holds the headers of
+    each key. `older` is tried instead when the server does not know the path.
+    """
+
+    name: str
+    label: str
+    model: str
+    base_url: str = field(repr=False)
+    key: str
+    dims: int | None
+    max_input_bytes: int
+    request: Callable[[Sequence[str], Kind], tuple[str, Mapping[str, object]]]
+    rows: Callable[[object], list[object]]
+    headers: Headers = field(default_factory=dict, repr=False)
+    auth: tuple[Headers, ...] = field(default=(), repr=False)
+    most_items: int = 2048
+    concurrency: int = 64
+    query_seconds: float = 60.0
+    batch_seconds: float = 120.0
+    older: Wire | None = None
+
+
+def fingerprint(**fields: object) -> str:
+    """SHA-256 of `fields` as JSON in the order given, as JavaScript writes it."""
+    return hashlib.sha256(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+
+
+def listed(headers: Headers, *without: str) -> list[list[str]]:
+    """`headers` as sorted pairs for a fingerprint, `without` those that hold the key."""
+    kept = [[name, value] for name, value in headers.items() if name.lower() not in without]
+    return sorted(kept, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
+
+
+def plain_key(name: str, default_base: str, base: str, model: str, settings: ProviderSettings) -> str:
+    """The documented fingerprint `{provider, model}`, and what else makes another space where any of it was set."""
+    more: dict[str, object] = {}
+    if base != default_base:
+        more["baseUrl"] = base
+    if own := listed(settings.headers, "authorization"):
+        more["headers"] = own
+    return fingerprint(provider=name, model=model, **more, **variant(settings))
+
+
+def variant(settings: ProviderSettings) -> dict[str, object]:
+    """What changes the vectors of notes beside the model."""
+    said = settings.document_input_type or settings.input_type
+    return {**({"outputDimensionality": settings.output_dimensionality} if settings.output_dimensionality else {}),
+            **({"inputType": said} if said else {})}
+
+
+def keys(settings: ProviderSettings, name: str, variable: str) -> tuple[str, ...]:
+    """The configured keys, else the one in the environment. Raises ProviderFailure for what cannot be a key."""
+    return usable_keys(name, [key.reveal() for key in settings.api_keys] or [settings.env(variable) or ""])
+
+
+def usable_keys(name: str, said: Iterable[str]) -> tuple[str, ...]:
+    """What is not blank of `said`, in order and once each. Raises ProviderFailure for what cannot be a key."""
+    found = tuple(dict.fromkeys(key.strip() for key in said if key.strip()))
+    if not all(key.isascii() and key.isprintable() for key in found):
+        raise ProviderFailure(State.BAD_KEY, f"The API key of {name} holds characters that no key has.",
+                              "Copy it again, without quotes or line breaks.")
+    return found
+
+
+def missing_key(label: str, name: str, variable: str) -> ProviderFailure:
+    """The error of a provider that has no key."""
+    return ProviderFailure(
+        State.NO_KEY, f'No API key found for provider "{name}".',
+        f"Set {variable} or remote.apiKey for {label}, or choose another provider.")
+
+
+def endpoint(settings: ProviderSettings, label: str, default: str) -> str:
+    """The base URL as configured. Raises ProviderFailure for one that cannot be asked, and for unusable headers."""
+    base = settings.base_url.strip() or default
+    try:
+        parts = urlsplit(base)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good or not base.isprintable():
+        raise ProviderFailure(
+            State.REFUSED, f"{label} cannot be asked: remote.baseUrl is not an http or https address.",
+            f"Use an address like {default}.")
+    for name, value in settings.headers.items():
+        if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()):
+            raise ProviderFailure(
+                State.REFUSED, f"A header for {label} ({name!r}) holds characters that no header has.",
+                "Correct remote.headers.")
+    return base
+
+
+def host_of(url: str) -> str:
+    """The host and port in `url`, without user and password; empty when there is none."""
+    try:
+        parts = urlsplit(url)
+        return f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}"
+    except ValueError:
+        return ""
+
+
+def without_slash(base: str) -> str:
+    """`base` without one trailing slash."""
+    return base.removesuffix("/")
+
+
+def without_prefix(model: str, *prefixes: str) -> str:
+    """`model` without the first of `prefixes` that it has."""
+    for prefix in prefixes:
+        if model.startswith(prefix):
+            return model.removeprefix(prefix)
+    return model

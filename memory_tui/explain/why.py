@@ -1,0 +1,138 @@
+"""Why a candidate scored what it scored: arithmetic, line by line, until it adds up to the score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from memory_tui import profiles
+from memory_tui.explain.wording import label, ordinal
+from memory_tui.search.trace import Candidate, QueryPlan, Recalled, Trace
+from memory_tui.text import words
+
+Operation = Literal["+", "x", "=", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One step: `value` is added, multiplied, or the running result; None on lines that only inform."""
+
+    label: str
+    detail: str
+    operation: Operation = ""
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TermCount:
+    """How often each word of the query stands in a chunk (0: missing), and the words nobody searched for."""
+
+    counts: dict[str, int]
+    dropped: tuple[str, ...]
+
+
+def count_terms(plan: QueryPlan, text: str, profile: str) -> TermCount:
+    """The words of `plan` counted in `text`, by stem where the profile stems."""
+    stemmed = profiles.get(profile).join == "OR"
+    present: dict[str, int] = {}
+    for token in words.tokens(text, stemmed=stemmed):
+        present[token] = present.get(token, 0) + 1
+    counts = {}
+    for word in plan.words:
+        if plan.inside:
+            counts[word] = text.lower().count(word.lower())
+            continue
+        own = words.tokens(word, stemmed=stemmed)
+        counts[word] = text.count(word) if stemmed and words.is_cjk(word) else min(
+            (present.get(token, 0) for token in own), default=0)
+    return TermCount(counts, plan.dropped)
+
+
+def explain(candidate: Candidate, trace: Trace) -> list[Line]:
+    """The lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
+    lines = [_vector(candidate, trace), _text(candidate, trace),
+             Line("hybrid", "sum of both sides", "=", candidate.hybrid)]
+    lines += _age(candidate, trace)
+    if candidate.date_points:
+        lines.append(Line("day", f"the query names {trace.plan.day.removeprefix('-')}", "+", candidate.date_points))
+    lines.append(Line("score", "", "=", candidate.score))
+    lines.append(_mmr(candidate))
+    lines.append(_gate(candidate, trace))
+    return lines
+
+
+def terms_line(count: TermCount) -> Line:
+    """Matched words with counts, missing words, and words left out."""
+    present = [f"{word} {n}x" for word, n in count.counts.items() if n]
+    missing = [word for word, n in count.counts.items() if not n]
+    parts = [", ".join(present)] if present else []
+    if missing:
+        parts.append(f"missing: {', '.join(missing)}")
+    if count.dropped:
+        parts.append(f"left out: {', '.join(count.dropped)}")
+    return Line("terms", "; ".join(parts) or "no words to look for")
+
+
+def _rank(rank: int | None, pool: int) -> str:
+    return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
+
+
+def _vector(candidate: Candidate, trace: Trace) -> Line:
+    part = candidate.vector
+    if part.cosine is None:
+        why = "the index has no vectors" if trace.mode == "keywords only" else \
+            "this chunk has no vector" if trace.funnel.vector_matches else "the question has no vector"
+        return Line("vector", why, "+", 0.0)
+    steps = [f"cosine {part.cosine:.3f}"]
+    if profiles.get(trace.profile).vector_score == "share":
+        steps.append(f"/ best {trace.vector_scale:.3f} = {part.score:.3f}")
+    elif not part.in_pool and not part.points:
+        steps.append("counts 0")
+    steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {part.weight:.2f}"]
+    return Line("vector", "  ".join(steps), "+", part.points)
+
+
+def _text(candidate: Candidate, trace: Trace) -> Line:
+    part, rules = candidate.text, profiles.get(trace.profile)
+    if part.bm25 is None:
+        return Line("text", "no word matched" if rules.join == "OR" else "not all words matched", "+", 0.0)
+    formula = {"magnitude": f"/ best {trace.text_scale:.2f} = {part.score:.3f}",
+               "saturated": f"r/(1+r) = {part.score:.3f}",
+               "clamped": f"always {part.score:.1f} in this release"}[rules.text_score]
+    steps = [f"bm25 {-part.bm25:.2f}", formula, _rank(part.rank, trace.funnel.text_pool), f"x {part.weight:.2f}"]
+    return Line("text", "  ".join(steps), "+", part.points)
+
+
+def _age(candidate: Candidate, trace: Trace) -> list[Line]:
+    part = candidate.age
+    half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
+    if part.basis == "off":
+        return [Line("age", "decay is off")]
+    multiplies = profiles.get(trace.profile).age == "multiply"
+    operation: Operation = "x" if multiplies else "+"
+    value = part.factor if multiplies else part.points
+    if part.age_days is None:
+        return [Line("age", "evergreen, never fades", operation, value)]
+    source = "" if part.basis == "name" else " by file time"
+    detail = f"{part.age_days:.0f} d old{source}, half-life {half_life} d"
+    return [Line("decay" if multiplies else "recency", detail, operation, value)]
+
+
+def _mmr(candidate: Candidate) -> Line:
+    part = candidate.mmr
+    if part is None:
+        return Line("mmr", "off")
+    if part.twin is None:
+        return Line("mmr", "chosen first")
+    return Line("mmr", f"chosen {ordinal(part.place)}; shares {part.similarity:.0%} of its words with "
+                       f"{part.twin.citation}")
+
+
+def _gate(candidate: Candidate, trace: Trace) -> Line:
+    verdict = candidate.verdict
+    floor = trace.floor if isinstance(verdict, Recalled) else getattr(verdict, "floor", trace.floor)
+    sign = ">=" if candidate.score >= floor else "<"
+    limit = trace.settings.whole("query.maxResults")
+    place = getattr(verdict, "place", None)
+    order = f"  {ordinal(place)} {'<=' if place <= limit else '>'} {limit}" if place else ""
+    return Line("gate", f"{candidate.score:.3f} {sign} {floor:g}{order}  {label(verdict)}")

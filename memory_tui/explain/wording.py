@@ -1,0 +1,322 @@
+"""All prose about scores: verdicts, reasons for an empty answer, and modes, in words for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, assert_never
+
+from memory_tui.explain.doubts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
+from memory_tui.explain.fates import (
+    ChangedSinceIndexed,
+    Excluded,
+    Fate,
+    FileGate,
+    InNoChunk,
+    LostInTheirIndex,
+    ModelMismatch,
+    NoSuchFile,
+    NotMatched,
+    NoVector,
+    NoWord,
+    OutsideRoots,
+    OutsideTextPool,
+    OutsideVectorPool,
+    PoolGate,
+    TextGate,
+    UnreadableFile,
+    WordsOff,
+)
+from memory_tui.search.trace import (
+    AllBelowGate,
+    BelowMinScore,
+    BeyondLimit,
+    BlankQuery,
+    DisplacedByMmr,
+    EmptyIndex,
+    EmptyReason,
+    LoweredByDecay,
+    Mode,
+    NothingMatched,
+    NoUsableWord,
+    Recalled,
+    Verdict,
+)
+from memory_tui.settings import BY_KEY, Scalar, show
+
+if TYPE_CHECKING:
+    from memory_tui.explain.flips import Flip, NotAlone
+    from memory_tui.explain.rephrase import Rephrased
+
+
+def ordinal(n: int) -> str:
+    """1st, 2nd, 3rd, 4th, 11th, 21st ..."""
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
+def margin(value: float) -> str:
+    """A shortfall with as many digits as it takes to be more than nothing."""
+    return f"{value:.3f}" if value >= 0.0005 else f"{value:.1g}"
+
+
+def age(days: float) -> str:
+    """An age as the lists show it: 5d; below a day, today; before its date, future."""
+    return "today" if 0 <= days < 1 else f"in {-days:.0f}d" if days < 0 else f"{days:.0f}d"
+
+
+def plural(n: int, noun: str) -> str:
+    """`1 chunk`, `2 chunks`."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def reason(verdict: Verdict) -> str:
+    """Why a candidate lost, in two or three words for a list."""
+    match verdict:
+        case Recalled(relaxed=relaxed):
+            return "recalled, relaxed" if relaxed else "recalled"
+        case BelowMinScore():
+            return f"{margin(verdict.margin)} short"
+        case LoweredByDecay():
+            return f"decay, {verdict.age_days:.0f}d old"
+        case DisplacedByMmr():
+            return f"like {verdict.twin.citation}"
+        case BeyondLimit():
+            return f"{ordinal(verdict.place)}, limit {verdict.limit}"
+        case _ as never:
+            assert_never(never)
+
+
+def gate(fate: Fate) -> str:
+    """The gate that stopped a line, in two or three words; empty when nothing did."""
+    match fate:
+        case Recalled():
+            return ""
+        case BelowMinScore():
+            return "minScore"
+        case LoweredByDecay():
+            return "decay"
+        case DisplacedByMmr():
+            return "mmr"
+        case BeyondLimit():
+            return "limit"
+        case OutsideVectorPool() | OutsideTextPool():
+            return "not a candidate"
+        case NotMatched() | NoWord() | WordsOff():
+            return "no match"
+        case NoVector():
+            return "no vector"
+        case ModelMismatch():
+            return "other model"
+        case OutsideRoots():
+            return "outside the roots"
+        case Excluded():
+            return f"excluded: {fate.rule}"
+        case NoSuchFile():
+            return "no such file"
+        case UnreadableFile():
+            return fate.rule
+        case ChangedSinceIndexed():
+            return "not indexed yet"
+        case InNoChunk():
+            return "in no chunk"
+        case LostInTheirIndex():
+            return "lost in OpenClaw's index"
+        case _ as never:
+            assert_never(never)
+
+
+def label(fate: Fate) -> str:
+    """What became of a line as a title: RECALLED 3rd, or NOT RECALLED with the gate that stopped it."""
+    return f"RECALLED {ordinal(fate.place)}" if isinstance(fate, Recalled) else f"NOT RECALLED ({gate(fate)})"
+
+
+def sentence(fate: Fate) -> str:
+    """What became of a line as a whole sentence."""
+    match fate:
+        case Recalled():
+            how = " over the relaxed floor for keyword hits" if fate.relaxed else ""
+            return f"Recalled as the {ordinal(fate.place)} hit{how}."
+        case BelowMinScore():
+            return f"Its score is {margin(fate.margin)} short of minScore {fate.floor:g}."
+        case LoweredByDecay():
+            return (f"Age alone stopped it: {fate.age_days:.0f} days old, its score was multiplied by "
+                    f"{fate.factor:.3f} and is {margin(fate.margin)} short of minScore {fate.floor:g}.")
+        case DisplacedByMmr():
+            return (f"Its score is good enough, but it shares {fate.similarity:.0%} of its words with "
+                    f"{fate.twin.citation}, which MMR chose first; it came {ordinal(fate.place)} of {fate.limit}.")
+        case BeyondLimit():
+            return f"It passed minScore as the {ordinal(fate.place)}, but only {fate.limit} are recalled."
+        case (OutsideVectorPool() | NoVector() | ModelMismatch() | NotMatched() | NoWord() | WordsOff()
+              | OutsideTextPool()):
+            return _pool_sentence(fate)
+        case (OutsideRoots() | Excluded() | NoSuchFile() | UnreadableFile() | ChangedSinceIndexed() | InNoChunk()):
+            return _file_sentence(fate)
+        case LostInTheirIndex():
+            return (f"By the notes on disk it is the {ordinal(fate.place)} hit, but OpenClaw's own index cannot recall "
+                    f"it: {fate.detail}")
+        case _ as never:
+            assert_never(never)
+
+
+def _file_sentence(fate: FileGate) -> str:
+    match fate:
+        case OutsideRoots():
+            return f"The file lies outside the places where notes are read. {fate.detail}"
+        case Excluded():
+            return f"The file is no note of this memory ({fate.rule}). {fate.detail}"
+        case NoSuchFile() | UnreadableFile():
+            return fate.detail
+        case ChangedSinceIndexed(change="new"):
+            return "The note is new and has not been indexed yet."
+        case ChangedSinceIndexed():
+            return "The note has changed since it was indexed, and this line is not in what was indexed."
+        case InNoChunk(line=None):
+            return "The note holds no text."
+        case InNoChunk() if fate.line is not None and 1 <= fate.line <= fate.lines:
+            return f"Line {fate.line} is in no chunk: only blank lines are there."
+        case InNoChunk():
+            return f"There is no line {fate.line}: the note ends with line {fate.lines}."
+        case _ as never:
+            assert_never(never)
+
+
+def _pool_sentence(fate: PoolGate) -> str:
+    match fate:
+        case OutsideVectorPool():
+            return (f"By meaning it is only the {ordinal(fate.rank)} of {fate.of:,} (cosine {fate.cosine:.3f}); "
+                    f"candidates are the {fate.pool} nearest (down to {fate.edge:.3f}). By words: {_text(fate.text)}.")
+        case NoVector():
+            return f"Meaning could not find it: {fate.cause}. By words: {_text(fate.text)}."
+        case ModelMismatch():
+            return f"{fate.detail} By words: {_text(fate.text)}."
+        case WordsOff() | NoWord() | NotMatched() | OutsideTextPool():
+            text = _text(fate)
+            return f"{text[0].upper()}{text[1:]}, and there are no vectors to go by."
+        case _ as never:
+            assert_never(never)
+
+
+def _text(gate: TextGate) -> str:
+    match gate:
+        case WordsOff():
+            return f"they do not count, {gate.cause}"
+        case NoWord():
+            left = f" (left out: {', '.join(gate.dropped)})" if gate.dropped else ""
+            return f"the query has no word to search for{left}"
+        case NotMatched(join="OR"):
+            return f"none of {_listed(gate.absent)} stands in it{_nowhere(gate)}"
+        case NotMatched():
+            every = f"all {len(gate.words)} words are" if len(gate.words) > 1 else "the word is"
+            return f"{every} needed, and it lacks {_listed(gate.absent)}{_nowhere(gate)}"
+        case OutsideTextPool():
+            return (f"it is only the {ordinal(gate.rank)} by bm25 ({-gate.bm25:.2f}), and the {gate.pool} best are "
+                    f"candidates (down to {-gate.edge:.2f})")
+        case _ as never:
+            assert_never(never)
+
+
+def _nowhere(gate: NotMatched) -> str:
+    if not gate.nowhere:
+        return ""
+    return f"; {_listed(gate.nowhere)} {'occurs' if len(gate.nowhere) == 1 else 'occur'} nowhere"
+
+
+def _listed(words: Sequence[str]) -> str:
+    shown = ", ".join(f'"{word}"' for word in words[:5])
+    return f"{shown} and {len(words) - 5} more" if len(words) > 5 else shown
+
+
+def turn(key: str, value: Scalar) -> str:
+    """A knob at a value, in words: `half-life 50 d`, `mmr on`, `vector : text .45 : .55`."""
+    if key == "query.hybrid.vectorWeight":
+        return f"vector : text {value:.2f} : {1 - float(value):.2f}".replace("0.", ".")
+    return f"{BY_KEY[key].label} {show(BY_KEY[key], value)}"
+
+
+def flip(found: Flip) -> str:
+    """A change that turns a verdict, for a list: `half-life 50 d (6th)`."""
+    return f"{turn(found.key, found.value)} ({ordinal(found.place) if found.place else 'lost'})"
+
+
+def flip_sentence(found: Flip) -> str:
+    """What a change does, as a whole sentence."""
+    what = f"Recalled as the {ordinal(found.place)}" if found.place else "No longer recalled"
+    also = [f"{verb} {plural(len(refs), 'other')}" for verb, refs in (
+        ("brings in", found.comes_in), ("pushes out", found.drops_out)) if refs]
+    return f"{what} with {turn(found.key, found.value)}{'; it also ' + ' and '.join(also) if also else ''}."
+
+
+def not_alone(found: NotAlone) -> str:
+    """Why turning one knob alone does not recall a chunk: `not by minScore alone (9th of 6)`."""
+    if found.place:
+        how = f"{ordinal(found.place)} of {found.limit}"
+    elif found.passes:
+        how = f"not among the first {found.limit}"
+    else:
+        how = "never a candidate" if found.score is None else f"below minScore with {found.score:.3f} at most"
+    name = "weights" if found.key == "query.hybrid.vectorWeight" else BY_KEY[found.key].label
+    return f"not by {name} alone ({how})"
+
+
+def rephrased(found: Rephrased) -> str:
+    """A question that recalls a chunk: `add "garlic" (2nd)`."""
+    change = f'add "{found.word}"' if found.word else f"leave out {_listed(found.left_out)}"
+    return f"{change} ({ordinal(found.place)})"
+
+
+def doubt(found: Doubt) -> str:
+    """Why minScore cannot do what it is for, as a sentence."""
+    match found:
+        case KeywordHitsShut():
+            then = "only when nothing else passes" if found.relaxed else "never"
+            return (f"A hit by words alone scores {found.most:.2f} at best, below minScore {found.min_score:g}: it is "
+                    f"recalled {then}.")
+        case BelowNoise():
+            return (f"minScore {found.min_score:g} lets {found.share:.0%} of unrelated questions through; the best hit "
+                    f"of the middle one scores {found.median:.3f}.")
+        case AboveRight():
+            return (f"minScore {found.min_score:g} shuts out what is right: only {found.share:.0%} of the right chunks "
+                    f"reach it, the middle one scores {found.median:.3f}.")
+        case RelativeScores():
+            return (f"Under {found.profile} scores are shares of each question's best hit, so the best hit of an "
+                    "unrelated question scores as high as any: minScore only trims the tail.")
+        case Inseparable():
+            return (f"No minScore tells nonsense from what is right: the best still lets {found.nonsense:.0%} of "
+                    f"unrelated questions through and keeps {found.related:.0%} of the right chunks.")
+        case _ as never:
+            assert_never(never)
+
+
+def empty(reason: EmptyReason) -> tuple[str, str]:
+    """Why nothing was recalled, and what to do next."""
+    match reason:
+        case BlankQuery():
+            return "Nothing was asked.", "Type a question."
+        case EmptyIndex():
+            if reason.pending:
+                return (f"Nothing is indexed yet: {plural(reason.pending, 'file')} waiting.",
+                        "Wait for the index, or run memory-tui index.")
+            return "This workspace holds no notes yet.", "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
+        case NoUsableWord():
+            return "The query has no word to search for, and there are no vectors to go by.", "Add a word."
+        case NothingMatched():
+            if reason.missing:
+                found = ", ".join(f'"{word}"' for word in reason.missing[:5])
+                return f"No note contains {found}.", "Try another word for it."
+            if reason.join == "AND":
+                return ("No chunk contains all of these words, and no vector is near.",
+                        "Use fewer words, or the profile recommended, which accepts any of them.")
+            return "No chunk matches.", "Try other words."
+        case AllBelowGate():
+            fade = f" {reason.decayed} of them only because of their age." if reason.decayed else ""
+            return (f"{plural(reason.candidates, 'chunk')} found, but all score below {reason.floor:g}; "
+                    f"the best has {reason.best:.3f}.{fade}",
+                    "Lower minScore, or try the profile recommended.")
+        case _ as never:
+            assert_never(never)
+
+
+def mode(value: Mode) -> str:
+    """What searches go by, as the first word of the screen."""
+    return {"hybrid": "HYBRID", "keywords only": "KEYWORDS ONLY", "vectors only": "VECTORS ONLY",
+            "nothing": "NO SEARCH"}[value]

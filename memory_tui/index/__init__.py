@@ -1,0 +1,1 @@
+"""Keeping chunks and vectors, and keeping them fresh."""

@@ -1,0 +1,234 @@
+"""One connection to an index file: place it, open it, tell what is wrong with it, and write in whole transactions.
+
+A connection belongs to one thread; only `interrupt` may be called from another.
+"""
+
+from __future__ import annotations
+
+import os
+import urllib.parse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import apsw
+
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.index import abilities, schema, vec0
+from memory_tui.index.place import create, move_aside, place
+
+Rows = list[tuple[Any, ...]]
+
+_SIDES = ("", "-wal", "-shm")
+_MEGABYTE = 1 << 20
+_OPENCLAW_TABLES = {"meta", "files", "chunks", "embedding_cache"}
+
+
+class _Unusable(Exception):
+    """Why a file cannot be our index: a sentence's end."""
+
+
+class Database:
+    """A connection, the `path` it really uses, and the state of `vec0` in it."""
+
+    def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: vec0.Vec0) -> None:
+        self.connection = connection
+        self.path = path
+        self.read_only = read_only
+        self.vec0 = vec0_state
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], *, read_only: bool = False, use_vec0: bool = True,
+        notices: list[str] | None = None,
+    ) -> Self:
+        """The index at `path`, made if it is not there (unless `read_only`).
+
+        A file that is not an index of ours is moved aside, and a folder that cannot be written is replaced by a
+        temporary one; `notices` gets a sentence for each. Raises IndexUnavailable.
+        """
+        heard = [] if notices is None else notices
+        where = Path(path).resolve() if read_only else place(path, heard)
+        try:
+            connection = _connect_read_only(where) if read_only else _connect(where)
+        except (_Unusable, apsw.NotADBError, apsw.CorruptError) as error:
+            if read_only:
+                raise IndexUnavailable(f"The index {where} {_why(error)}.", "Let memory-tui index it again.") from None
+            heard.append(f"The file {where} {_why(error)}; it was kept as {move_aside(where)}, and a new index begun.")
+            with _explaining(where):
+                connection = _connect(create(where))
+        except apsw.Error as error:
+            raise explained(error, where) from None
+        return cls(connection, where, read_only, vec0.load(connection) if use_vec0 else vec0.OFF)
+
+    def close(self) -> None:
+        """Close the connection; the last one to close folds the write-ahead log into the file."""
+        self.connection.close()
+
+    def interrupt(self) -> None:
+        """Stop the statement that runs now, which then raises Cancelled; safe from any thread."""
+        self.connection.interrupt()
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+        """All rows of one statement. Raises Cancelled and IndexUnavailable."""
+        try:
+            return self.connection.execute(sql, values).fetchall()
+        except apsw.Error as error:
+            raise explained(error, self.path) from None
+
+    def value(self, sql: str, values: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - whatever the column holds
+        """The first column of the first row, or None without a row."""
+        rows = self.query(sql, values)
+        return rows[0][0] if rows else None
+
+    def many(self, sql: str, sequence: Sequence[Sequence[Any]]) -> Rows:
+        """All rows of a statement that is run once for each of `sequence`."""
+        try:
+            return self.connection.executemany(sql, sequence).fetchall()
+        except apsw.Error as error:
+            raise explained(error, self.path) from None
+
+    @contextmanager
+    def writing(self) -> Iterator[int]:
+        """A write transaction, and the number of the generation it makes; everything or nothing of it is kept.
+
+        BEGIN IMMEDIATE is explicit because apsw's `with connection` holds the GIL while it waits for the lock.
+        """
+        self.query("BEGIN IMMEDIATE")
+        try:
+            yield self.value("UPDATE meta SET value = value + 1 WHERE key = 'generation' RETURNING value")
+            self.query("COMMIT")
+        except BaseException:
+            if not self.connection.get_autocommit():
+                self.connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything read inside is of one generation, whoever writes meanwhile."""
+        if self.connection.in_transaction:
+            yield
+            return
+        self.query("BEGIN")
+        try:
+            yield
+        finally:
+            if not self.connection.get_autocommit():
+                self.connection.execute("ROLLBACK")
+
+
+def _connect(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.set_busy_timeout(5000)
+        version = _version(connection)
+        if version == 0:
+            connection.pragma("page_size", schema.PAGE_SIZE)
+            connection.pragma("application_id", schema.APPLICATION_ID)
+        connection.pragma("journal_mode", "wal")
+        connection.pragma("synchronous", "normal")
+        _tune(connection, cache_megabytes=64)
+        if version < schema.SCHEMA_VERSION:
+            _migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_read_only(path: Path) -> apsw.Connection:
+    if not path.exists():
+        raise IndexUnavailable(f"There is no index {path}.", "Run memory-tui index, without --read-only.")
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(5000)
+        version = _version(connection)
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        # In a folder that cannot be written SQLite cannot share a write-ahead log; without one there is no need to.
+        log = path.with_name(path.name + "-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        uri = f"file:{urllib.parse.quote(str(path))}?immutable=1"
+        connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        version = _version(connection)
+    if version < schema.SCHEMA_VERSION:
+        connection.close()
+        raise _Unusable("is empty or of an older version of memory-tui")
+    _tune(connection, cache_megabytes=16)
+    return connection
+
+
+def _tune(connection: apsw.Connection, cache_megabytes: int) -> None:
+    connection.pragma("cache_size", -1024 * cache_megabytes)
+    connection.pragma("mmap_size", 1024 * _MEGABYTE)
+    connection.pragma("temp_store", "memory")
+
+
+def _version(connection: apsw.Connection) -> int:
+    """The schema version, 0 for an empty file.
+
+    Raises _Unusable for what is not ours, and IndexUnavailable for what is OpenClaw's.
+    """
+    application = connection.pragma("application_id")
+    version = connection.pragma("user_version")
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if not tables and application in (0, schema.APPLICATION_ID):
+        return 0
+    if "memory_index_meta" in tables or (tables >= _OPENCLAW_TABLES and application == 0):
+        raise IndexUnavailable(
+            f"{connection.filename} is OpenClaw's own index, which memory-tui never touches.",
+            "Name another file with --index.",
+        )
+    if application != schema.APPLICATION_ID:
+        raise _Unusable("is a database of another program")
+    if not 0 < version <= schema.SCHEMA_VERSION:
+        raise _Unusable(f"has schema version {version}, and this memory-tui knows {schema.SCHEMA_VERSION}")
+    return int(version)
+
+
+def _migrate(connection: apsw.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    version = connection.pragma("user_version")
+    for number, statements in enumerate(schema.VERSIONS[version:], version + 1):
+        connection.execute(statements)
+        connection.pragma("user_version", number)
+    if version == 0 and not abilities.fts5():
+        connection.execute(schema.full_text_tables("unicode61"))
+    connection.execute("COMMIT")
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case _Unusable():
+            return str(error)
+        case apsw.NotADBError():
+            return "is not a database"
+        case _:
+            return "is damaged"
+
+
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except apsw.Error as error:
+        raise explained(error, path) from None
+
+
+def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
+    """What a person can make of SQLite's `error` on the index at `path`."""
+    match error:
+        case apsw.InterruptError():
+            return Cancelled()
+        case apsw.FullError():
+            message, step = f"The disk is full: {path} cannot grow.", "Free some space; what is indexed stays usable."
+        case apsw.BusyError() | apsw.LockedError():
+            message, step = f"Another program is writing {path} for long.", "Try again when it has finished."
+        case apsw.CorruptError() | apsw.NotADBError():
+            message, step = f"The index {path} is damaged.", "Move it away; it is made again from the notes."
+        case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
+            message, step = f"The index {path} cannot be read or written: {error}.", "Check the file, folder and disk."
+        case _:
+            message, step = f"The index {path} failed: {error}.", "Delete it; it is made again from the notes."
+    return IndexUnavailable(message, step)

@@ -1,0 +1,149 @@
+"""One writer for an index: a lock file beside it, held through the operating system, that says who holds it.
+
+The system frees the lock when its holder dies, however it dies, so a stale file stops nobody. What is written in the
+file is for people: process id, when that process started, and since when it writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from memory_tui.errors import Cancelled, IndexUnavailable
+
+_TRIES, _PAUSE_SECONDS = 100, 0.05
+_LOCKED_BYTE = 1 << 20
+"""Where Windows locks, behind the text, because others may not read what is locked there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who writes an index: process id, start of that process (as its system counts it) and `since` in seconds."""
+
+    pid: int
+    started: str
+    since: float
+
+
+class WriterLock:
+    """The right to write an index, until `release` or the end of the process."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def acquire(cls, index: str | os.PathLike[str]) -> WriterLock | None:
+        """The lock of the file `index`, or None when another writer has it, in this process or in another.
+
+        Raises IndexUnavailable when the lock file cannot be written.
+        """
+        path = lock_path(index)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise IndexUnavailable(
+                f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder.") from None
+        if not _lock(descriptor):
+            os.close(descriptor)
+            return None
+        holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
+        os.truncate(descriptor, 0)
+        os.write(descriptor, json.dumps(asdict(holder)).encode())
+        return cls(path, descriptor)
+
+    def release(self) -> None:
+        """Let others write. The file stays, empty: removing it would let two processes lock two files of one name."""
+        if self._descriptor >= 0:
+            os.truncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> WriterLock:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
+
+
+def wait_for(index: str | os.PathLike[str], stop: threading.Event) -> WriterLock:
+    """The lock of `index`, waited for five seconds while another writer has it, or until `stop` is set.
+
+    Raises IndexUnavailable, and Cancelled when stopped.
+    """
+    for _ in range(_TRIES):
+        lock = WriterLock.acquire(index)
+        if lock is not None:
+            return lock
+        if stop.wait(_PAUSE_SECONDS):
+            raise Cancelled
+    other = holder(index)
+    raise IndexUnavailable(f"Process {other.pid if other else 'unknown'} is indexing this workspace.",
+                           "Searches work meanwhile, and find what it has indexed so far.")
+
+
+def lock_path(index: str | os.PathLike[str]) -> Path:
+    """The lock file of an index: beside the file that a link leads to."""
+    real = Path(index).resolve()
+    return real.with_name(real.name + ".lock")
+
+
+def holder(index: str | os.PathLike[str]) -> Holder | None:
+    """Who wrote the lock file last and has not released it: the writer that `acquire` met, or one that was killed."""
+    try:
+        fields = json.loads(lock_path(index).read_text())
+        return Holder(int(fields["pid"]), str(fields["started"]), float(fields["since"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def is_alive(who: Holder) -> bool:
+    """Whether the process that `who` names still runs, and is not another one with its number."""
+    started = process_start(who.pid)
+    if started or Path("/proc/self/stat").exists():
+        return started == who.started
+    try:
+        os.kill(who.pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def process_start(pid: int) -> str:
+    """When process `pid` started, in clock ticks since boot; empty when it is gone or the system does not tell."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    # The name of the program may hold spaces and brackets; the fields after the last bracket do not.
+    return text.rpartition(")")[2].split()[19]
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> bool:
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        return True
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True

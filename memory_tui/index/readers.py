@@ -1,0 +1,90 @@
+"""Read-only connections for searches: one for each search that runs, kept for the next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_tui.errors import Cancelled
+
+if TYPE_CHECKING:
+    from memory_tui.index.store import Store
+
+
+class Cancel:
+    """Lets whoever waits for a search give it up from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stop: Callable[[], None] | None = None
+        self._asked = False
+
+    def cancel(self) -> None:
+        """Stop the search; it raises Cancelled."""
+        with self._lock:
+            self._asked = True
+            if self._stop is not None:
+                self._stop()
+
+    @contextmanager
+    def around(self, stop: Callable[[], None]) -> Iterator[None]:
+        """While inside, `cancel` calls `stop`. Raises Cancelled when it was called before."""
+        with self._lock:
+            if self._asked:
+                raise Cancelled
+            self._stop = stop
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._stop = None
+
+
+class Readers:
+    """Borrowed connections to the index at `path`."""
+
+    def __init__(self, use_vec0: bool = False) -> None:
+        self._use_vec0 = use_vec0
+        self._lock = threading.Lock()
+        self._idle: list[Store] = []
+        self._busy: list[Store] = []
+        self._closed = threading.Event()
+
+    @contextmanager
+    def borrow(self, path: Path) -> Iterator[Store | None]:
+        """A connection of one's own; None while there is no index. Raises Cancelled after `close`."""
+        with self._lock:
+            if self._closed.is_set():
+                raise Cancelled
+            store = self._idle.pop() if self._idle else None
+        if store is None:
+            if not path.exists() or not path.stat().st_size:
+                yield None
+                return
+            from memory_tui.index.store import Store
+
+            store = Store.open(path, read_only=True, use_vec0=self._use_vec0)
+        with self._lock:
+            self._busy.append(store)
+        try:
+            yield store
+        finally:
+            with self._lock:
+                self._busy.remove(store)
+                if self._closed.is_set():
+                    store.close()
+                else:
+                    self._idle.append(store)
+
+    def close(self) -> None:
+        """Stop the searches that run, and close what nobody uses."""
+        with self._lock:
+            self._closed.set()
+            for store in self._idle:
+                store.close()
+            self._idle.clear()
+            for store in self._busy:
+                store.interrupt()

@@ -1,0 +1,131 @@
+"""The tables of an index file, and the recipe it was made with.
+
+`meta`, `files`, `chunks`, `embedding_cache`, `chunks_fts` and `chunks_vec` keep the names and the meaning of
+OpenClaw 2026.3.13; inside, rows are tied by integers and vectors are float32 BLOBs. An index file is disposable:
+everything in it can be made again from the notes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_tui.embed.provider import Identity, identity_key
+from memory_tui.text.words import STEM_TOKENIZER
+
+APPLICATION_ID = 0x6D747569
+"""Marks an SQLite file as ours: "mtui"."""
+PAGE_SIZE = 16384
+WORDS_VERSION = 1
+"""Raised when `text.words.indexed_form` changes, because that text is not kept and has to be made again."""
+RECIPE = "memory_index_meta_v1"
+"""Key of the recipe in `meta`, as documented."""
+KEYWORDS_ONLY = ("none", "fts-only")
+"""Provider and model of an index without vectors, as documented."""
+
+_V1 = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+CREATE TABLE files(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, source TEXT NOT NULL DEFAULT 'memory',
+    hash TEXT NOT NULL, mtime INTEGER NOT NULL, size INTEGER NOT NULL,
+    state TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', indexed_at REAL NOT NULL, chunks INTEGER NOT NULL DEFAULT 0);
+-- Text comes last, so that the columns before it are read without walking over it.
+CREATE TABLE chunks(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, file_id INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+    occurrence INTEGER NOT NULL DEFAULT 0, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+    embedding_id INTEGER, updated_at REAL NOT NULL, chunk_id TEXT NOT NULL, hash TEXT NOT NULL, model TEXT NOT NULL,
+    text TEXT NOT NULL);
+CREATE INDEX chunks_by_file ON chunks(file_id, ordinal);
+CREATE INDEX chunks_without_vector ON chunks(id) WHERE embedding_id IS NULL AND occurrence = 0;
+CREATE TABLE embedding_cache(
+    id INTEGER PRIMARY KEY, provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL,
+    hash TEXT NOT NULL, dims INTEGER NOT NULL, updated_at REAL NOT NULL, embedding BLOB NOT NULL,
+    UNIQUE(provider, model, provider_key, hash));
+-- What each generation did, for those who keep a copy in memory. op: add, drop or vector of a chunk; file of a file.
+CREATE TABLE changes(
+    generation INTEGER NOT NULL, op TEXT NOT NULL, id INTEGER NOT NULL,
+    PRIMARY KEY(generation, op, id)) WITHOUT ROWID;
+INSERT INTO meta VALUES('generation', 0), ('changes_from', 0), ('uuid', lower(hex(randomblob(16))));
+"""
+
+_V2 = """
+INSERT INTO meta SELECT 'full_text', 'unicode61' FROM sqlite_schema WHERE name = 'chunks_fts';
+UPDATE meta SET value = json_insert(value, '$.ftsTokenizer', 'unicode61') WHERE key = 'memory_index_meta_v1';
+"""
+
+VERSIONS: tuple[str, ...] = (_V1, _V2)
+"""What to run to get from schema version i to i + 1."""
+SCHEMA_VERSION = len(VERSIONS)
+
+TOKENIZERS = {"unicode61": "unicode61", "trigram": "trigram case_sensitive 0"}
+"""How OpenClaw's full-text table can cut words: the documented name, and FTS5's arguments."""
+
+
+def full_text_tables(tokenizer: str) -> str:
+    """What makes both full-text tables anew, OpenClaw's with `tokenizer` and filled from the chunks, ours empty."""
+    return f"""
+DROP TABLE IF EXISTS chunks_fts;
+DROP TABLE IF EXISTS chunks_words;
+CREATE VIRTUAL TABLE chunks_fts USING fts5(
+    text, content='chunks', content_rowid='id', tokenize='{TOKENIZERS[tokenizer]}');
+CREATE VIRTUAL TABLE chunks_words USING fts5(
+    body, content='', contentless_delete=1, tokenize='{" ".join(STEM_TOKENIZER)}');
+INSERT INTO chunks_fts(chunks_fts) VALUES('rebuild');
+INSERT OR REPLACE INTO meta VALUES('full_text', '{tokenizer}');
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What an index is made with; when any of it changes, every note is cut and written again.
+
+    `identity` is the space of its vectors; its `dims` are 0 when there is no provider. `fts_tokenizer` is empty where
+    there is no full-text search.
+    """
+
+    identity: Identity
+    sources: tuple[str, ...]
+    scope_hash: str
+    chunk_tokens: int
+    chunk_overlap: int
+    chunk_bytes: int
+    fts_tokenizer: str = "unicode61"
+    words_version: int = WORDS_VERSION
+
+    def to_json(self) -> str:
+        """The documented JSON (keys in the documented order), and after that what only memory-tui has."""
+        fields = {
+            "model": self.identity.model, "provider": self.identity.provider, "providerKey": self.identity.key,
+            "sources": sorted(self.sources), "scopeHash": self.scope_hash,
+            "chunkTokens": self.chunk_tokens, "chunkOverlap": self.chunk_overlap, "vectorDims": self.identity.dims,
+            "ftsTokenizer": self.fts_tokenizer, "chunkBytes": self.chunk_bytes, "wordsVersion": self.words_version,
+        }
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Recipe:
+        """The recipe that `to_json` wrote."""
+        fields = json.loads(text)
+        identity = Identity(fields["provider"], fields["model"], fields["providerKey"], fields["vectorDims"])
+        return cls(
+            identity, tuple(fields["sources"]), fields["scopeHash"], fields["chunkTokens"], fields["chunkOverlap"],
+            fields["chunkBytes"], fields["ftsTokenizer"], fields["wordsVersion"],
+        )
+
+
+def keywords_only() -> Identity:
+    """The identity of an index without vectors."""
+    provider, model = KEYWORDS_ONLY
+    return Identity(provider, model, identity_key(provider, model), 0)
+
+
+def scope_hash(extra_paths: Sequence[str]) -> str:
+    """The documented hash of what is in scope: SHA-256 of the absolute extra paths (and images, which are off)."""
+    scope = {
+        "extraPaths": sorted(path.replace("\\", "/") for path in extra_paths),
+        "multimodal": {"enabled": False, "modalities": [], "maxFileBytes": 10485760},
+    }
+    text = json.dumps(scope, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

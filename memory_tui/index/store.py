@@ -1,0 +1,282 @@
+"""What an index is asked: files, chunks, texts, full-text matches, vectors, counts and changes.
+
+Every SQL statement is here (reading), in writes.py (writing) or in schema.py (tables).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from memory_tui.embed.provider import Identity, Vectors
+from memory_tui.errors import QueryError
+from memory_tui.index import abilities
+from memory_tui.index.database import Database, Rows, explained
+from memory_tui.index.schema import RECIPE, Recipe
+from memory_tui.index.vec0 import Vec0
+from memory_tui.text.words import or_query
+
+RowIds = npt.NDArray[np.int64]
+Bm25 = npt.NDArray[np.float64]
+Table = Literal["chunks_fts", "chunks_words"]
+
+MAX_NEIGHBOURS = 4096
+"""vec0 refuses to find more in one query."""
+
+
+class FileRow(NamedTuple):
+    """A note as it was indexed: `mtime_ns` and `size` of the file that was read, `indexed_at` in seconds.
+
+    `state` is ok or failed; `detail` says why it failed, or what is odd about the text. `hash` is empty when the note
+    has to be read again whatever the disk says.
+    """
+
+    id: int
+    path: str
+    source: str
+    hash: str
+    mtime_ns: int
+    size: int
+    state: str
+    detail: str
+    indexed_at: float
+    chunks: int
+
+
+class ChunkRow(NamedTuple):
+    """A chunk of a note; equal chunks on the same lines share `chunk_id` and differ in `occurrence`."""
+
+    rowid: int
+    chunk_id: str
+    ordinal: int
+    occurrence: int
+    start_line: int
+    end_line: int
+    hash: str
+    model: str
+    embedded: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much is in an index; `by_source` maps a source to its files and chunks, `bytes` is the size of the file."""
+
+    files: int
+    chunks: int
+    embedded: int
+    cached: int
+    failed: int
+    by_source: Mapping[str, tuple[int, int]]
+    bytes: int
+
+
+_FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
+_LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.chunk_id, c.embedding_id IS NOT NULL"
+_LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
+_LIVE_WITH_VECTOR = (
+    f"{_LIVE}, e.embedding FROM chunks c LEFT JOIN embedding_cache e ON e.id = c.embedding_id WHERE c.occurrence = 0")
+
+
+class Store(Database):
+    """An index file through one connection."""
+
+    def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: Vec0) -> None:
+        super().__init__(connection, path, read_only, vec0_state)
+        # Generation, file rows by path, paths by id.
+        self._known: tuple[int, dict[str, FileRow], dict[int, str]] = (-1, {}, {})
+        self._frequencies: tuple[int, dict[tuple[str, str], int]] = (-1, {})
+
+    # --- the whole -------------------------------------------------------------------------------------------------
+
+    def meta(self, key: str) -> Any:  # noqa: ANN401 - text or a number
+        """The value of `key` in `meta`, None without one."""
+        return self.value("SELECT value FROM meta WHERE key = ?", (key,))
+
+    def generation(self) -> int:
+        """The number of write transactions so far; grows whenever anything changes."""
+        return int(self.meta("generation"))
+
+    def recipe(self) -> Recipe | None:
+        """What the index was made with; None when nothing was indexed yet."""
+        text = self.meta(RECIPE)
+        return Recipe.from_json(text) if text else None
+
+    def identity(self) -> Identity | None:
+        """The space of the vectors in the index; None when it has none."""
+        recipe = self.recipe()
+        return recipe.identity if recipe and recipe.identity.dims else None
+
+    def counts(self) -> Counts:
+        """Sizes for status; chunks of the same lines and text count once, as documented."""
+        sources = self.query(
+            "SELECT source, count(*), sum(chunks), sum(state = 'failed') FROM files GROUP BY source ORDER BY source")
+        lacking = self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0")
+        chunks = sum(row[2] for row in sources)
+        return Counts(
+            files=sum(row[1] for row in sources), chunks=chunks, embedded=chunks - lacking,
+            cached=self.value("SELECT count(*) FROM embedding_cache"), failed=sum(row[3] for row in sources),
+            by_source={source: (files, count) for source, files, count, _ in sources},
+            bytes=self.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"),
+        )
+
+    # --- files and chunks ------------------------------------------------------------------------------------------
+
+    def known(self) -> Mapping[str, FileRow]:
+        """Every file row by path, kept and brought up to date; the next call changes what this one returned."""
+        with self.snapshot():
+            generation = self.generation()
+            at, rows, paths = self._known
+            changes = None if at < 0 or generation == at else self.changes_since(at)
+            if changes is not None:
+                self._relearn([number for op, number in changes if op == "file"], rows, paths)
+            elif generation != at:
+                every = [FileRow._make(row) for row in self.query(_FILE)]
+                rows, paths = {row.path: row for row in every}, {row.id: row.path for row in every}
+            self._known = generation, rows, paths
+            return rows
+
+    def _relearn(self, ids: list[int], rows: dict[str, FileRow], paths: dict[int, str]) -> None:
+        for number in ids:
+            rows.pop(paths.pop(number, ""), None)
+        for row in self.files_by_id(ids):
+            rows[row.path], paths[row.id] = row, row.path
+
+    def file(self, path: str) -> FileRow | None:
+        """The row of one note."""
+        rows = self.query(f"{_FILE} WHERE path = ?", (path,))
+        return FileRow._make(rows[0]) if rows else None
+
+    def files_by_id(self, ids: Sequence[int]) -> list[FileRow]:
+        """The rows of `ids` that exist."""
+        rows = self.query(f"{_FILE} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
+        return [FileRow._make(row) for row in rows]
+
+    def chunks_of(self, path: str) -> list[ChunkRow]:
+        """The chunks of a note in their order, repeats included."""
+        rows = self.query(
+            "SELECT c.id, c.chunk_id, c.ordinal, c.occurrence, c.start_line, c.end_line, c.hash, c.model, "
+            "c.embedding_id IS NOT NULL, f.source FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.path = ? "
+            "ORDER BY c.ordinal", (path,))
+        return [ChunkRow._make((*row[:-2], bool(row[-2]), row[-1])) for row in rows]
+
+    def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
+        """The texts of chunks by rowid; those that are gone are missing."""
+        wanted = json.dumps([int(rowid) for rowid in rowids])
+        return dict(self.query(
+            "SELECT id, text FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,)))
+
+    def first_occurrences(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
+        """For rowids of repeats: the rowid of the chunk that they repeat."""
+        wanted = json.dumps([int(rowid) for rowid in rowids])
+        return dict(self.query(
+            "SELECT r.id, f.id FROM chunks r JOIN chunks f ON f.file_id = r.file_id AND f.chunk_id = r.chunk_id "
+            "WHERE f.occurrence = 0 AND r.occurrence > 0 AND r.id IN (SELECT value FROM json_each(?))", (wanted,)))
+
+    # --- full-text search ------------------------------------------------------------------------------------------
+
+    def full_text(self) -> str:
+        """How OpenClaw's full-text table cuts words: unicode61 or trigram; empty where there is no full-text search."""
+        return "" if abilities.fts5() else str(self.meta("full_text") or "")
+
+    def containing(self, term: str) -> RowIds:
+        """The chunks, repeats included, whose text holds `term` anywhere, in the order of their rowids.
+
+        ASCII letters match in either case (LIKE, as OpenClaw 2026.4.15 looks for terms too short for trigrams).
+        """
+        pattern = "%" + "".join("\\" + c if c in "\\%_" else c for c in term) + "%"
+        rows = self.query(r"SELECT id FROM chunks WHERE text LIKE ? ESCAPE '\' ORDER BY id", (pattern,))
+        return np.fromiter(itertools.chain.from_iterable(rows), np.int64, len(rows))
+
+    def match_raw(self, fts_query: str, limit: int | None = None) -> tuple[RowIds, Bm25]:
+        """Chunks that match in OpenClaw's table: rowids and bm25, best (smallest) first, then by rowid.
+
+        A chunk that stands twice in a note is there twice, with a rowid for each. Raises QueryError, Cancelled.
+        """
+        return self._match("chunks_fts", fts_query, limit)
+
+    def match_words(self, fts_query: str, limit: int | None = None) -> tuple[RowIds, Bm25]:
+        """Chunks that match in the table of stemmed words, days and headings; like `match_raw`, without repeats."""
+        return self._match("chunks_words", fts_query, limit)
+
+    def document_frequency(self, words: Sequence[str], table: Table) -> list[int]:
+        """In how many rows of `table` each word stands, a lone CJK character as part of any bigram."""
+        generation = self.generation()
+        if self._frequencies[0] != generation:
+            self._frequencies = generation, {}
+        known = self._frequencies[1]
+        for word in words:
+            if (table, word) not in known:
+                sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
+                known[table, word] = self.value(sql, (or_query([word.replace("\0", " ")]),))
+        return [known[table, word] for word in words]
+
+    def _match(self, table: Table, fts_query: str, limit: int | None) -> tuple[RowIds, Bm25]:
+        if "\0" in fts_query:
+            raise QueryError("A query cannot hold NUL characters.")
+        try:
+            pairs = self.connection.execute(
+                f"SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?", (fts_query,)).fetchall()
+        except apsw.SQLError as error:
+            raise QueryError(f"Full-text search cannot read the query: {error}.", "Ask in fewer words.") from None
+        except apsw.Error as error:
+            raise explained(error, self.path) from None
+        # Sorting here is cheaper than SQLite's sorter, which cannot stop early either.
+        both = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2)
+        rowids, bm25 = both[:, 0].astype(np.int64), both[:, 1]
+        order = np.lexsort((rowids, bm25))[:limit]
+        return rowids[order], bm25[order]
+
+    # --- vectors ---------------------------------------------------------------------------------------------------
+
+    def vec0_dims(self) -> int:
+        """Dimensions of the vec0 table, 0 when there is none that mirrors the chunks."""
+        return int(self.meta("vec0_dims") or 0)
+
+    def nearest(self, query: Vectors, count: int) -> Rows:
+        """(rowid, cosine distance) of the `count` nearest chunks by vec0, nearest first; at most MAX_NEIGHBOURS."""
+        return self.query(
+            "SELECT rowid, distance FROM chunks_vec WHERE embedding MATCH ? AND k = ?",
+            (query.astype(np.float32).tobytes(), min(count, MAX_NEIGHBOURS)))
+
+    def chunk_page(self, after: int, count: int, *, vectors: bool = True) -> Rows:
+        """The next `count` live chunks with a rowid above `after`.
+
+        Each is rowid, file id, first line, last line, chunk id, whether it was embedded, and the vector as float32
+        bytes or None.
+        """
+        live = _LIVE_WITH_VECTOR if vectors else _LIVE_ALONE
+        return self.query(f"{live} AND c.id > ? ORDER BY c.id LIMIT ?", (after, count))
+
+    def chunks_by_id(self, rowids: Sequence[int] | RowIds, *, vectors: bool = True) -> Rows:
+        """Like `chunk_page`, of the given rowids that exist, by rowid."""
+        live = _LIVE_WITH_VECTOR if vectors else _LIVE_ALONE
+        wanted = json.dumps([int(rowid) for rowid in rowids])
+        return self.query(f"{live} AND c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id", (wanted,))
+
+    def changes_since(self, generation: int) -> Rows | None:
+        """(op, id) of everything after `generation`, oldest first; None when that is no longer known."""
+        if generation < int(self.meta("changes_from")):
+            return None
+        return self.query("SELECT op, id FROM changes WHERE generation > ? ORDER BY generation", (generation,))
+
+    def without_vector(self, after: int, count: int) -> Rows:
+        """The next `count` chunks that lack a vector, with a rowid above `after`: rowid, hash, text."""
+        return self.query(
+            "SELECT id, hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ? "
+            "ORDER BY id LIMIT ?", (after, count))
+
+    def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:
+        """The embedding ids of those `hashes` whose text was embedded before, in the space of `identity`."""
+        return dict(self.query(
+            "SELECT hash, id FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
+            "AND hash IN (SELECT value FROM json_each(?)) AND dims = ?",
+            (identity.provider, identity.model, identity.key, json.dumps(list(hashes)), identity.dims)))

@@ -1,0 +1,186 @@
+"""Notice that notes were saved: events of the system for folders, a look at the few single files, and a quiet time.
+
+The folder memory/ and extra folders are watched with everything below; the workspace itself is not, because it can be
+somebody's home. Its root notes, extra files, and whether a folder was made, removed or replaced are seen by asking for
+their status at each tick. The watcher calls back and does nothing else.
+"""
+
+# Paths are strings, because watchfiles speaks of them so.
+# ruff: noqa: PTH118, PTH206
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from watchfiles import Change, watch
+
+from memory_tui.errors import WorkspaceError
+from memory_tui.workspace.roots import FOLDER, ROOT_NOTES, Found, Roots, scan
+
+_STEP_MS = 20
+"""How long the event stream has to pause before events are handed over."""
+_TICK_MS = 60
+"""How often quiet time and single files are looked at."""
+_PATIENCE = 5
+"""Quiet times after which changes are announced although more keep coming."""
+_LISTING_SECONDS = 1.0
+_LISTING_SHARE = 30
+"""Where there are no events: the least time between two listings, and how much longer it is than one takes."""
+_NEVER_NOTES = frozenset({".git", "node_modules", ".pnpm-store", ".venv", "venv", ".tox", "__pycache__"})
+"""Folders whose other files come and go in masses."""
+
+Changes = set[tuple[Change, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What is at the roots now: folders to watch by path and identity, and the status of single files."""
+
+    folders: tuple[tuple[str, int, int], ...]
+    singles: tuple[tuple[str, int, int, int], ...]
+
+    @classmethod
+    def of(cls, roots: Roots) -> _View:
+        base = str(roots.workspace)
+        folders, singles = [], []
+        places = [os.path.join(base, FOLDER), *roots.extra, *(os.path.join(base, name) for name in ROOT_NOTES)]
+        places += [roots.sessions] if roots.sessions else []
+        for path in places:
+            try:
+                status = os.lstat(path)
+            except (OSError, ValueError):
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                folders.append((path, status.st_dev, status.st_ino))
+            elif stat.S_ISREG(status.st_mode):
+                singles.append((path, status.st_ino, status.st_mtime_ns, status.st_size))
+        return cls(tuple(folders), tuple(singles))
+
+
+class Watcher:
+    """Calls `on_change` once notes changed and then were left alone for `quiet` seconds.
+
+    It also calls once after it began, and after a root was replaced, because what happened before nobody saw.
+    Where the system gives no events (no handles left, for instance) it lists the folders again and again instead;
+    `on_trouble` hears why. Both are called on the watcher's thread.
+    """
+
+    def __init__(
+        self, roots: Roots, quiet: float, on_change: Callable[[], None], on_trouble: Callable[[str], None],
+    ) -> None:
+        self.armed = threading.Event()
+        """Set while changes are seen; what is saved from then on is announced."""
+        self.detail = "starting"
+        """What it does, in words."""
+        self._roots = roots
+        self._quiet = quiet
+        self._on_change = on_change
+        self._on_trouble = on_trouble
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
+        self._trouble = ""
+        self._changed = False
+        self._first = self._last = 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it was started and not stopped."""
+        return self._thread.is_alive() and not self._stop.is_set()
+
+    def start(self) -> None:
+        """Begin to watch, on a thread of its own."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """End the thread; changes that were not announced yet are dropped."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._watch(_View.of(self._roots))
+            except FileNotFoundError:
+                # A folder went away between the look and the watch: look again.
+                self._stop.wait(_TICK_MS / 1000)
+            except (OSError, RuntimeError) as error:
+                # watchfiles raises a RuntimeError for what its native part reports.
+                self._trouble = str(error)
+                self._on_trouble(self._trouble)
+            finally:
+                self.armed.clear()
+
+    def _watch(self, view: _View) -> None:
+        """Look at events and statuses until the folders to watch are others."""
+        self._note(True)
+        for changes in self._events(view):
+            if not self.armed.is_set():
+                folders = f"{len(view.folders)} folder{'' if len(view.folders) == 1 else 's'}"
+                self.detail = f"listing {folders} over and over: {self._trouble}" if self._trouble \
+                    else f"watching {folders}"
+                self.armed.set()
+            now = _View.of(self._roots)
+            self._note(now != view or any(_can_matter(change, path) for change, path in changes))
+            self._announce()
+            if now.folders != view.folders:
+                return
+            view = now
+
+    def _events(self, view: _View) -> Iterator[Changes]:
+        """Sets of changes, an empty one at each quiet tick."""
+        if self._trouble:
+            yield from self._listings()
+        elif view.folders:
+            yield from watch(
+                *(path for path, _, _ in view.folders), watch_filter=None, debounce=_TICK_MS, step=_STEP_MS,
+                stop_event=self._stop, rust_timeout=_TICK_MS, yield_on_timeout=True, raise_interrupt=False,
+                ignore_permission_denied=True)
+        while not self._stop.wait(_TICK_MS / 1000):
+            yield set()
+
+    def _listings(self) -> Iterator[Changes]:
+        """Changes as they are found by listing; what the listing costs decides how often it is done."""
+        before = _listing(self._roots)
+        due = time.monotonic()
+        while not self._stop.wait(_TICK_MS / 1000):
+            if time.monotonic() < due:
+                yield set()
+                continue
+            start = time.monotonic()
+            after = _listing(self._roots)
+            end = time.monotonic()
+            due = end + max(_LISTING_SECONDS, _LISTING_SHARE * (end - start))
+            yield {(Change.modified, note.absolute) for note in set(before) ^ set(after)}
+            before = after
+
+    def _note(self, changed: bool) -> None:
+        if changed:
+            self._last = time.monotonic()
+            self._first = self._first if self._changed else self._last
+            self._changed = True
+
+    def _announce(self) -> None:
+        now = time.monotonic()
+        settled = now - self._last >= self._quiet or now - self._first >= _PATIENCE * self._quiet
+        if self._changed and settled:
+            self._changed = False
+            self._on_change()
+
+
+def _listing(roots: Roots) -> tuple[Found, ...]:
+    try:
+        return scan(roots).found
+    except WorkspaceError:
+        return ()
+
+
+def _can_matter(change: Change, path: str) -> bool:
+    """Whether the change can concern a note: a note itself, or a folder that came or went with notes in it."""
+    if path.endswith((".md", ".jsonl")):
+        return True
+    return change is not Change.modified and _NEVER_NOTES.isdisjoint(path.split(os.sep))

@@ -1,0 +1,86 @@
+"""The one thread that writes an index: it takes jobs in order and owns the write connection."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memory_tui.errors import Cancelled, MemoryTuiError
+
+if TYPE_CHECKING:
+    from memory_tui.index.store import Store
+
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    run: Callable[[Store], Any]
+    outcome: Future[Any]
+
+
+class Writer:
+    """A thread `engine-writer` that starts with its first job; `closing` is set as soon as it should give up."""
+
+    def __init__(self, open_store: Callable[[], Store], on_failure: Callable[[MemoryTuiError], None]) -> None:
+        self.closing = threading.Event()
+        self._open_store = open_store
+        self._on_failure = on_failure
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._quiet = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, run: Callable[[Store], Outcome]) -> Future[Outcome]:
+        """Have `run` called with the write connection; the future holds what it returns or raises."""
+        job = _Job(run, Future())
+        with self._quiet:
+            if self.closing.is_set():
+                job.outcome.set_exception(Cancelled())
+                return job.outcome
+            self._waiting += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="engine-writer", daemon=True)
+                self._thread.start()
+        self._jobs.put(job)
+        return job.outcome
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Wait until there is nothing to do; False when `timeout` seconds were not enough."""
+        with self._quiet:
+            return self._quiet.wait_for(lambda: self._waiting == 0, timeout)
+
+    def close(self, timeout: float) -> None:
+        """Give up what is under way and end, or be left behind after `timeout` seconds."""
+        self.closing.set()
+        thread = self._thread
+        if thread is not None:
+            self._jobs.put(None)
+            thread.join(timeout)
+
+    def _work(self) -> None:
+        store: Store | None = None
+        try:
+            while (job := self._jobs.get()) is not None:
+                try:
+                    if self.closing.is_set():
+                        raise Cancelled
+                    store = store or self._open_store()
+                    job.outcome.set_result(job.run(store))
+                except MemoryTuiError as error:
+                    self._on_failure(error)
+                    job.outcome.set_exception(error)
+                except BaseException as error:  # noqa: BLE001 - raised by whoever asks for the outcome
+                    job.outcome.set_exception(error)
+                finally:
+                    with self._quiet:
+                        self._waiting -= 1
+                        self._quiet.notify_all()
+        finally:
+            if store is not None:
+                store.close()

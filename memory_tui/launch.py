@@ -1,0 +1,194 @@
+"""From what a person asked for to what the engine needs to know, before anything is opened or written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_tui import config as configuration
+from memory_tui import profiles
+from memory_tui.config import Agent, Config, Problem, listing
+from memory_tui.embed import registry
+from memory_tui.errors import ConfigError, SettingError, WorkspaceError
+from memory_tui.settings import Settings, Value, find_knob, parse
+from memory_tui.workspace.roots import Roots
+
+OPENCLAW_PROFILE = "openclaw-2026.3"
+OWN_PROFILE = "recommended"
+DEFAULT_PROVIDER = "builtin"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asked for; None or empty where it said nothing. `now` is in seconds, for ages."""
+
+    workspace: str | None = None
+    config: str | None = None
+    index: str | None = None
+    provider: str = ""
+    read_only: bool = False
+    now: float | None = None
+    changes: tuple[tuple[str, str], ...] = ()
+    agent: str = ""
+    once: bool = False
+    """Whether one question will be asked and no more, so that little should be read for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a configuration comes to, for people and programs; `path` is empty where there is no file."""
+
+    path: str
+    kind: str
+    layout: str
+    profile: str
+    profile_origin: str
+    agent: str
+    agents: tuple[listing.AgentRow, ...]
+    workspace: str
+    index: str
+    openclaw_index: str
+    values: tuple[listing.Row, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is decided before the workspace has to exist: whose notes, which settings hold and why, which provider."""
+
+    config: Config
+    workspace: Path
+    """Where the notes should be."""
+    chosen: dict[str, Value]
+    settings: Settings
+    provider: str
+    provider_origin: str
+    index: Path
+
+    @property
+    def agent(self) -> Agent:
+        """The agent whose memory this is."""
+        return self.config.agent
+
+    def with_profile(self, name: str) -> Settings:
+        """The settings under profile `name` (auto included), keeping what was explicitly chosen."""
+        return _compose(name, self.config, self.chosen)
+
+    def require_enabled(self) -> None:
+        """Raises ConfigError when the configuration says that the agent has no memory search."""
+        if self.config.disabled:
+            place = self.config.entries["enabled"].places[-1]
+            raise ConfigError(self.config.disabled, "Set it to true, or search with another one: --config FILE.",
+                              place.line, place.column)
+
+    def survey(self) -> Survey:
+        """Every documented value, and what the choices came to."""
+        return Survey(
+            path=str(self.config.path or ""), kind=self.config.kind, layout=self.config.layout,
+            profile=self.settings.word("profile"), profile_origin=self.settings.values["profile"].origin,
+            agent=self.agent.id, agents=tuple(listing.agent_rows(self.config)), workspace=str(self.workspace),
+            index=str(self.index), openclaw_index=str(self.config.store_path),
+            values=tuple(listing.rows(self.config, self.settings, registry.NAMES)), problems=self.config.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Choices):
+    """Everything decided: the choices, and the roots of a workspace that is there."""
+
+    roots: Roots
+    read_only: bool
+    now: float | None
+    once: bool
+
+
+def auto_profile(config: Config) -> str:
+    """The profile that `auto` means: OpenClaw's where its configuration was read, otherwise the recommended one."""
+    return OPENCLAW_PROFILE if config.kind == "openclaw" else OWN_PROFILE
+
+
+def choose(options: Options) -> Choices:
+    """Decide everything but whether the workspace is there. Raises ConfigError or SettingError."""
+    given = Path(options.workspace).expanduser() if options.workspace else None if options.agent else _here()
+    config = configuration.load(options.config, None if options.config and not options.workspace else given,
+                                options.agent)
+    if not options.workspace and options.config and config.workspace:
+        given = None
+    chosen = {}
+    for name, text in options.changes:
+        knob = find_knob(name)
+        chosen[knob.key] = Value(parse(knob, text), "the command line")
+    asked = chosen.get("profile") or config.values.get("profile")
+    provider = options.provider or config.provider
+    automatic = provider in ("", "auto")
+    if options.provider and not automatic and provider not in registry.NAMES:
+        raise SettingError(f"There is no provider {provider!r}.", f"Choose one of auto, {', '.join(registry.NAMES)}.")
+    origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
+    workspace = given or config.agent.workspace
+    return Choices(
+        config=config, workspace=workspace, chosen=chosen,
+        settings=_compose(str(asked.value) if asked else "auto", config, chosen),
+        provider=DEFAULT_PROVIDER if automatic else provider, provider_origin=origin,
+        index=Path(options.index).expanduser() if options.index else _index_path(
+            workspace, config.agent, DEFAULT_PROVIDER if automatic else provider))
+
+
+def plan(options: Options) -> Plan:
+    """Decide everything. Raises WorkspaceError, ConfigError or SettingError."""
+    choices = choose(options)
+    if not options.workspace and choices.workspace == choices.agent.workspace and not choices.workspace.is_dir():
+        raise WorkspaceError(
+            f"The workspace of agent {choices.agent.id} is not there: {choices.workspace}." if options.agent else
+            f"There is no workspace here: neither MEMORY.md nor memory/ in this folder, and no {choices.workspace}.",
+            "Name one (memory-tui PATH), or look at a sample first: memory-tui demo.")
+    return Plan(
+        config=choices.config, workspace=choices.workspace, chosen=choices.chosen, settings=choices.settings,
+        provider=choices.provider, provider_origin=choices.provider_origin, index=choices.index,
+        roots=_roots(choices), read_only=options.read_only, now=options.now,
+        once=options.once)
+
+
+def _roots(choices: Choices) -> Roots:
+    """The notes, and the agent's transcripts where the configuration asks for them twice, as documented."""
+    config = choices.config
+    asked = config.value("sources")
+    sources = [str(name) for name in asked] if isinstance(asked, tuple) else []
+    if config.value("experimental.sessionMemory") is not True:
+        sources = [name for name in sources if name != "sessions"]
+    folder = configuration.state_folder() / "agents" / choices.agent.id / "sessions"
+    return Roots.open(choices.workspace, config.extra_paths, sources=sources or ["memory"], sessions=folder)
+
+
+def _compose(name: str, config: Config, chosen: dict[str, Value]) -> Settings:
+    """Settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
+    # What a person wrote for this program holds under any profile; what they wrote for OpenClaw under its own.
+    own = {key: value for key, value in config.values.items() if config.kind == "own" and key != "profile"}
+    settings = profiles.compose(auto_profile(config) if name == "auto" else name, config.values, {**own, **chosen})
+    tokens = settings.whole("chunking.tokens")
+    if settings.whole("chunking.overlap") < tokens:
+        return settings
+    return settings.set("chunking.overlap", tokens - 1, f"one less than chunking.tokens, {tokens}")
+
+
+def _here() -> Path | None:
+    """The current folder, when it looks like a workspace."""
+    here = Path.cwd()
+    signs = ("MEMORY.md", "memory.md", "memory")
+    return here if any((here / sign).exists() for sign in signs) else None
+
+
+def _index_path(workspace: Path, agent: Agent, provider: str) -> Path:
+    """One index a workspace, agent and provider, in the user's cache folder; two names of one folder share it.
+
+    Each provider has its own, so that asking once with another one does not make the first one's index anew.
+    """
+    import platformdirs
+
+    real = os.path.realpath(workspace)
+    # Two agents can share a folder and read it differently; the default one has the key of the folder alone.
+    key = hashlib.sha256(os.fsencode(real) + (b"" if agent.default else b"\0" + agent.id.encode())).hexdigest()[:16]
+    folder = platformdirs.user_cache_path("memory-tui", appauthor=False)
+    name = Path(real).name[:40] or "root"
+    return folder / f"{name}{'' if agent.default else f'-{agent.id}'}-{key}" / (
+        "index.sqlite" if provider == DEFAULT_PROVIDER else f"index-{provider}.sqlite")

@@ -1,0 +1,240 @@
+"""What a front end shows of a workspace's state: status, files, one file's fate, a note's lines."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from memory_tui.embed.provider import Health
+from memory_tui.index import abilities
+from memory_tui.index.freshness import Freshness
+from memory_tui.index.store import Store
+from memory_tui.launch import Plan
+from memory_tui.search.trace import Notice
+from memory_tui.workspace.document import Document, shown_day
+from memory_tui.workspace.roots import PathVerdict
+from memory_tui.workspace.walk import LeftOut, Scan
+
+GET_LINES = 120
+GET_CHARACTERS = 12_000
+"""The most that one `get` returns (OpenClaw's bound of memory_get)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One note for a list: `state` is fresh, pending, failed or left out, `detail` why, `mtime` epoch seconds."""
+
+    path: str
+    source: str
+    state: str
+    detail: str
+    chunks: int
+    size: int
+    mtime: float
+    day: dt.date | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A path with what is to be said of it."""
+
+    path: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Freshness, computed now from disk against index: `total` notes on disk, and by name all that are not fresh."""
+
+    total: int
+    fresh: int
+    pending: tuple[Item, ...]
+    failed: tuple[Item, ...]
+    left_out: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything about a workspace's index at one moment; field names follow OpenClaw's status JSON."""
+
+    backend: str
+    workspace_dir: str
+    db_path: str
+    db_bytes: int
+    files: int
+    chunks: int
+    embedded: int
+    generation: int
+    provider: str
+    requested_provider: str
+    provider_origin: str
+    provider_state: str
+    model: str
+    profile: str
+    profile_origin: str
+    config_path: str
+    sources: tuple[str, ...]
+    extra_paths: tuple[str, ...]
+    source_counts: tuple[dict[str, Any], ...]
+    cache: dict[str, Any]
+    fts: dict[str, Any]
+    vector: dict[str, Any]
+    fallback: dict[str, str] | None
+    watching: bool
+    watch_detail: str
+    read_only: bool
+    freshness: Fresh
+    embedding_probe: dict[str, Any] | None
+    notices: tuple[Notice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileVerdict:
+    """Whether a path is part of the memory, by which rule, and what the index has of it."""
+
+    path: str
+    included: bool
+    rule: str
+    detail: str
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Lines of a note; `next_from` is where to go on when the bound was reached, None at the end.
+
+    `cut_line` is a line that is longer than the bound and not shown whole, None when there is none.
+    """
+
+    path: str
+    start: int
+    lines: int
+    total_lines: int
+    text: str
+    next_from: int | None
+    cut_line: int | None = None
+
+
+def note(document: Document, start: int, lines: int | None) -> Note:
+    """`lines` lines of `document` from `start` (1-based): at most 120 lines and 12,000 characters."""
+    every = document.text.split("\n")
+    if every[-1] == "":
+        every.pop()
+    wanted = every[start - 1:start - 1 + min(lines or GET_LINES, GET_LINES)]
+    taken: list[str] = []
+    room = GET_CHARACTERS
+    for line in wanted:
+        if taken and len(line) + 1 > room:
+            break
+        taken.append(line[:GET_CHARACTERS])
+        room -= len(line) + 1
+    after = start + len(taken)
+    asked_end = start - 1 + lines if lines else len(every)
+    more = after <= min(asked_end, len(every)) and bool(taken)
+    return Note(document.path, start, len(taken), len(every), "\n".join(taken) + ("\n" if taken else ""),
+                after if more else None, start if taken and len(wanted[0]) > GET_CHARACTERS else None)
+
+
+def fresh(scan: Scan, freshness: Freshness) -> Fresh:
+    """Freshness in the form that is shown."""
+    return Fresh(
+        total=len(scan.found), fresh=freshness.fresh,
+        pending=tuple(Item(f.path, f.detail) for f in freshness.pending),
+        failed=tuple(Item(f.path, f.detail) for f in freshness.failed),
+        left_out=tuple(_item(left) for left in freshness.left_out))
+
+
+def _item(left: LeftOut) -> Item:
+    return Item(left.path, f"{left.rule}: {left.detail}")
+
+
+def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, ...]:
+    """Every note on disk and every note that only the index still has, by path."""
+    known = store.known()
+    stale = {item.path: item for item in freshness.stale.values()}
+    rows = []
+    for found in scan.found:
+        row, differs = known.get(found.path), stale.pop(found.path, None)
+        rows.append(FileRow(
+            found.path, found.source, differs.state if differs else "fresh",
+            differs.detail if differs else row.detail if row else "", row.chunks if row else 0, found.size,
+            found.mtime_ns / 1e9, shown_day(found.path)))
+    for path, differs in stale.items():
+        row = known.get(path)
+        rows.append(FileRow(path, row.source if row else "memory", differs.state, differs.detail,
+                            row.chunks if row else 0, row.size if row else 0,
+                            row.mtime_ns / 1e9 if row else 0.0, shown_day(path)))
+    return tuple(sorted(rows, key=lambda row: row.path))
+
+
+def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileVerdict:
+    """What is to be said of `path`: the rule, and the state of its index."""
+    row = store.file(path.path)
+    differs = freshness.stale.get(path.path)
+    if not path.included:
+        index = "" if row is None else "The index still has it; the next sync forgets it."
+    elif differs is not None and differs.state == "failed":
+        index = f"It could not be indexed: {differs.detail}"
+    elif differs is not None:
+        index = f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."
+    else:
+        chunks = row.chunks if row else 0
+        index = f"Indexed as it is on disk, in {chunks} chunk{'' if chunks == 1 else 's'}."
+    return FileVerdict(path.path, path.included, path.rule, path.detail, index)
+
+
+def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health: Health, watching: tuple[bool, str],
+           probe: dict[str, Any] | None, notices: Sequence[Notice]) -> Status:
+    """The whole state; `health` is the provider's, `probe` the outcome of a deep check."""
+    counts = store.counts()
+    identity = store.identity()
+    settings = plan.settings
+    vec0 = store.vec0
+    return Status(
+        backend="builtin", workspace_dir=str(plan.roots.workspace), db_path=os.fspath(store.path),
+        db_bytes=counts.bytes, files=counts.files, chunks=counts.chunks, embedded=counts.embedded,
+        generation=store.generation(),
+        provider=identity.provider if identity else "none", requested_provider=plan.provider,
+        provider_origin=plan.provider_origin, provider_state=health.detail, model=identity.model if identity else "",
+        profile=settings.word("profile"), profile_origin=settings.values["profile"].origin,
+        config_path=str(plan.config.path or ""), sources=plan.roots.sources, extra_paths=plan.roots.extra,
+        source_counts=tuple(
+            {"source": name, "files": counts.by_source.get(name, (0, 0))[0],
+             "chunks": counts.by_source.get(name, (0, 0))[1]}
+            for name in dict.fromkeys((*plan.roots.sources, *counts.by_source))),
+        cache={"enabled": settings.on("cache.enabled"), "entries": counts.cached, "maxEntries": None},
+        fts=_full_text(store),
+        vector={"enabled": settings.on("store.vector.enabled"), "available": vec0.ready,
+                "engine": f"sqlite-vec {vec0.detail}" if vec0.ready else "numpy, exact",
+                "loadError": None if vec0.ready else vec0.detail, "dims": identity.dims if identity else None},
+        fallback=None, watching=watching[0], watch_detail=watching[1], read_only=plan.read_only,
+        freshness=fresh(scan, freshness), embedding_probe=probe, notices=(*notices, *_lost(plan, store)))
+
+
+def _full_text(store: Store) -> dict[str, Any]:
+    tokenizer, reason = store.full_text(), abilities.fts5()
+    return {"enabled": True, "available": bool(tokenizer), "tokenizer": tokenizer or None,
+            "engine": f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text",
+            "error": reason or (None if tokenizer else "the index was made without it")}
+
+
+def _lost(plan: Plan, store: Store) -> list[Notice]:
+    """What full-text search and vectors have to do without, and what is done instead."""
+    lost, settings = [], plan.settings
+    if reason := abilities.fts5():
+        lost.append(Notice("full_text", f"There is no full-text search ({reason}): vectors answer alone, or without "
+                                        "any, a chunk is found when its text holds the letters of a word."))
+    elif settings.word("store.fts.tokenizer") == "trigram" and (reason := abilities.trigram()):
+        lost.append(Notice("trigram", f"Trigrams are not possible ({reason}): unicode61 cuts the words."))
+    if settings.on("store.vector.enabled") and not store.vec0.ready:
+        lost.append(Notice("vec0", f"sqlite-vec is not used ({store.vec0.detail}): numpy compares the vectors, with "
+                                   "the same answers."))
+    lost += [Notice("switch", f"{abilities.SWITCH} names {name!r}, which is none of {', '.join(abilities.NAMES)}.")
+             for name in abilities.unknown()]
+    return lost
+

@@ -1,0 +1,255 @@
+"""What the command line prints: lines for a person, made safe to show, or JSON that any terminal survives."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from memory_tui.errors import MemoryTuiError
+from memory_tui.explain import record, why, wording
+from memory_tui.text.display import one_line, safe
+
+if TYPE_CHECKING:
+    from memory_tui.engine import Engine
+    from memory_tui.index.compare import Comparison
+    from memory_tui.index.sync import SyncReport
+    from memory_tui.index.their_record import TheirProblem
+    from memory_tui.launch import Survey
+    from memory_tui.overview import FileVerdict, Note, Status
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.search.trace import Candidate, Trace
+
+# JSON may hold these as they are, but a terminal would obey them, and UTF-8 cannot carry lone surrogates.
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold
+    """`value` as JSON in readable Unicode, with controls, bidi marks and lone surrogates escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def data(value: Any) -> None:  # noqa: ANN401
+    """Print `value` as JSON."""
+    _print(dumps(value, 2))
+
+
+def text(lines: Iterable[str]) -> None:
+    """Print `lines`, each made safe to show."""
+    for line in lines:
+        _print(safe(line))
+
+
+def _print(text: str = "") -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
+    """What an `index` run did."""
+    if as_json:
+        data(record.plain(outcome))
+        return
+    done = [wording.plural(outcome.indexed, "file") + " indexed"]
+    done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
+    done.append(f"{wording.plural(outcome.embedded, 'text')} embedded")
+    _print(f"{', '.join(done)} in {outcome.seconds:.1f} s.")
+    for path, reason in outcome.failed:
+        _warn(f"  {one_line(path)}: {one_line(reason)}")
+    for notice in engine.notices():
+        _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+    if outcome.error:
+        _warn(f"memory-tui: {one_line(outcome.error)}")
+
+
+def status(value: Status, *, as_json: bool) -> None:
+    """The state of workspace, index, provider and freshness."""
+    if as_json:
+        data(record.plain(value))
+        return
+    fresh = value.freshness
+    rows = [
+        ("Workspace", value.workspace_dir), ("Profile", f"{value.profile} ({value.profile_origin})"),
+        ("Provider", f"{value.provider or 'none'} (requested: {value.requested_provider})"),
+        ("Model", value.model or "none"), ("Provider state", value.provider_state),
+        ("Indexed", f"{value.files}/{fresh.total} files, {wording.plural(value.chunks, 'chunk')}"),
+        ("Freshness", _freshness(value)), ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it "
+                                                    "loses nothing but time)"),
+        ("Vector", _part(value.vector)), ("Text", _part(value.fts)),
+        ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}"),
+        ("Configuration", value.config_path or "none"),
+    ]
+    for label, text in rows:
+        _print(f"{label + ':':<16}{one_line(str(text))}")
+    for state, items in (("pending", fresh.pending), ("failed", fresh.failed), ("left out", fresh.left_out)):
+        for item in items:
+            _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
+    for notice in value.notices:
+        _print(f"Notice: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+
+
+def _freshness(value: Status) -> str:
+    fresh = value.freshness
+    counts = [(fresh.fresh, "fresh"), (len(fresh.pending), "pending"), (len(fresh.failed), "failed"),
+              (len(fresh.left_out), "left out")]
+    return ", ".join(f"{n} {word}" for n, word in counts)
+
+
+def _part(part: dict[str, Any]) -> str:
+    words = "ready" if part.get("available") else "off" if not part.get("enabled") else "unavailable"
+    details = (words, part.get("engine"), part.get("loadError") or part.get("error"))
+    return " ".join(str(item) for item in details if item)
+
+
+def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
+    """One answer, with the arithmetic when `explain`."""
+    from memory_tui.search.gather import ZERO_VECTOR
+
+    evidence = engine.gather(query, source=source)
+    trace = engine.rank(evidence, engine.settings)
+    if as_json:
+        data(record.answer(trace))
+        return
+    for notice in trace.notices:
+        if notice.code == ZERO_VECTOR and not explain:
+            continue
+        _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+    for place, hit in enumerate(trace.recalled):
+        if place:
+            _print()
+        _print(f"{hit.score:.3f} {one_line(hit.chunk.citation)}")
+        if explain:
+            _arithmetic(hit, trace, evidence)
+        _print(safe(hit.snippet, keep_newlines=True).strip("\n"))
+    if trace.empty is not None:
+        sentence, next_step = wording.empty(trace.empty)
+        _print(f"No matches. {one_line(sentence)}\n{one_line(next_step)}")
+    if explain:
+        _losers(trace)
+
+
+def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence) -> None:
+    lines = [*why.explain(hit, trace),
+             why.terms_line(why.count_terms(trace.plan, evidence.texts[hit.chunk.rowid], trace.profile))]
+    for line in lines:
+        value = f"{line.operation or ' '} {line.value:7.3f}" if line.value is not None else ""
+        _print(f"    {line.label:<8}{value:<11}{one_line(line.detail)}".rstrip())
+
+
+def _losers(trace: Trace) -> None:
+    funnel = trace.funnel
+    _print(f"\n{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
+           f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
+           f"(profile {trace.profile}, {trace.mode})")
+    for loser in trace.lost[:10]:
+        _print(f"  {loser.score:.3f} {one_line(loser.chunk.citation)}  {wording.reason(loser.verdict)}")
+    if len(trace.lost) > 10:
+        _print(f"  and {len(trace.lost) - 10} more; --json lists them all")
+
+
+def line(engine: Engine, key: object, query: str, problem: str, source: str) -> None:
+    """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
+    try:
+        answer = {"error": {"code": "query", "message": problem}} if problem else record.answer(
+            engine.rank(engine.gather(query, source=source), engine.settings))
+    except MemoryTuiError as error:
+        answer = {"error": error.as_dict()}
+    _print(dumps({"id": key, **answer}))
+    sys.stdout.flush()
+
+
+def note(value: Note, *, as_json: bool) -> None:
+    """A note or some of its lines."""
+    if as_json:
+        data(record.plain(value))
+        return
+    if value.start > value.total_lines:
+        _warn(f"memory-tui: {one_line(value.path)} has {wording.plural(value.total_lines, 'line')}.")
+        return
+    _print(safe(value.text, keep_newlines=True).removesuffix("\n"))
+    if value.cut_line:
+        _warn(f"memory-tui: line {value.cut_line} is longer than {len(value.text) - 1:,} characters and was cut.")
+    if value.next_from:
+        _warn(f"memory-tui: line {value.next_from} to {value.total_lines} not shown; --from {value.next_from} goes on.")
+
+
+def path(value: FileVerdict, *, as_json: bool) -> None:
+    """Whether a path is part of the memory, and why."""
+    if as_json:
+        data(record.plain(value))
+        return
+    _print(f"{one_line(value.path)}: {'part of the memory' if value.included else f'left out ({value.rule})'}. "
+           f"{one_line(value.detail)}")
+    if value.index:
+        _print(one_line(value.index))
+
+
+_ERAS = {"own file": "a file of its own, as OpenClaw had it before 2026.7",
+         "agent database": "tables in the agent's database, as OpenClaw has it from 2026.7"}
+
+
+def comparison(value: Comparison | TheirProblem, *, as_json: bool) -> None:
+    """What OpenClaw's own index holds of the notes, or why it cannot be told."""
+    if as_json:
+        data(record.plain(value))
+    elif value.state == "ok":
+        _compared(value)
+    else:
+        _warn(f"memory-tui: {one_line(value.detail)} {one_line(value.next_step)} ({value.state})")
+        if value.tables:
+            _print(f"Tables: {one_line(', '.join(value.tables))}")
+
+
+def _compared(value: Comparison) -> None:
+    identity, counts = value.identity, value.counts
+    rows = [("Their index", value.path), ("Layout", _ERAS[value.era])]
+    if identity is not None:
+        version = f", version {identity.chunking_version}" if identity.chunking_version else ""
+        rows += [
+            ("Provider", identity.provider or "unknown"), ("Model", identity.model or "unknown"),
+            ("Sources", ", ".join(identity.sources)),
+            ("Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}")]
+    vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
+    words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
+    rows += [
+        ("Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"),
+        ("Cache", "none" if counts.cached is None else wording.plural(counts.cached, "vector")),
+        ("Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"),
+        *([("Revision", str(value.revision))] if value.revision is not None else []),
+    ]
+    for label, text in rows:
+        _print(f"{label + ':':<16}{one_line(text)}")
+    for mismatch in value.mismatches:
+        _print(f"Not as configured: {mismatch.code}  {one_line(mismatch.theirs)}, wanted: {one_line(mismatch.wanted)}")
+    for sentence in (*([value.consequence] if value.consequence else []), *value.remarks):
+        _print(f"Notice: {one_line(sentence)}")
+    for file in value.files:
+        if file.differences or not file.compared:
+            _print(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
+
+
+def config(value: Survey, *, as_json: bool) -> None:
+    """Every documented value of the configuration, with where it came from and what it does."""
+    if as_json:
+        data(record.plain(value))
+        return
+    agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
+    head = [("Configuration", f"{value.path or 'none'}{value.layout and f' ({value.layout})'}"),
+            ("Profile", f"{value.profile} ({value.profile_origin})"), ("Agent", value.agent),
+            *(("Agents" if not i else "", text) for i, text in enumerate(agents)),
+            ("Workspace", value.workspace), ("Index", value.index), ("OpenClaw's index", value.openclaw_index)]
+    for label, text in head:
+        _print(f"{label + ':' if label else '':<18}{one_line(text)}")
+    for problem in value.problems:
+        _print(f"Problem: {one_line(str(problem))}")
+    for row in value.values:
+        shown = "not set" if row.value is None else row.value if isinstance(row.value, str) else dumps(row.value)
+        _print(f"\n{row.key} = {one_line(shown, 100)}  ({one_line(row.origin)})")
+        effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
+        _print(f"    {one_line(row.meaning)}. {effect}.")

@@ -1,0 +1,1 @@
+"""Asking: from a query to a trace."""

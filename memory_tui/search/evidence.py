@@ -1,0 +1,105 @@
+"""Everything that one query found out, before any knob is applied: the same evidence can be ranked again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_tui.search.scoring import Floats
+from memory_tui.search.trace import ChunkRef, Notice, QueryPlan, Unsearchable
+
+Rows = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """What full-text search returned, best first: corpus `rows` (a row can stand twice) and their `bm25`."""
+
+    rows: Rows
+    bm25: Floats
+
+    def spread(self, chunks: int) -> Floats:
+        """bm25 for each of `chunks` rows, NaN for those that did not match."""
+        values = np.full(chunks, np.nan)
+        values[self.rows] = self.bm25
+        return values
+
+    @classmethod
+    def none(cls) -> Postings:
+        """No match at all."""
+        return cls(np.empty(0, dtype=np.int64), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Full-text search in one of the two ways: what was asked, and what came back."""
+
+    plan: QueryPlan
+    postings: Postings
+    frequency: Mapping[str, int]
+    """In how many chunks each word of the plan stands."""
+    whole: bool = False
+    """Whether all postings are candidates, because what they were merged from was cut already."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordSearch:
+    """Keywords looked for one by one: the `plan` of all of them together, and what `each` found alone."""
+
+    plan: QueryPlan
+    each: tuple[Side, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """How old each file's notes are, in days (NaN for evergreen), and what the age was read from."""
+
+    days: Floats
+    basis: Sequence[Literal["name", "mtime", "evergreen"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One query's findings. `row` means a position in the index as it was at `generation`.
+
+    `cosine` has a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
+    holds the 200 best rows by cosine. `texts` has, by rowid, every chunk that any setting can make a candidate.
+    `pointless` tells that there are vectors, but that of the question is all zeros. `keywords` is there when nothing
+    has a cosine. Without `full_text` there is no FTS5.
+    """
+
+    query: str
+    now: float
+    generation: int
+    provider: str
+    model: str
+    refs: Mapping[int, ChunkRef]
+    file_of: npt.NDArray[np.int32]
+    files: int
+    cosine: Floats | None
+    embedded: int
+    """How many chunks have a vector."""
+    nearest: Rows
+    openclaw: Side
+    recommended: Side
+    keywords: KeywordSearch | None
+    pointless: bool
+    full_text: bool
+    texts: Mapping[int, str]
+    openclaw_age: Age
+    recommended_age: Age
+    of_named_day: frozenset[int]
+    """Files of the day that the query names."""
+    unsearchable: tuple[Unsearchable, ...]
+    notices: tuple[Notice, ...]
+    timings: Mapping[str, float]
+
+    @property
+    def chunks(self) -> int:
+        """Chunks in the index."""
+        return len(self.file_of)

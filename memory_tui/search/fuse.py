@@ -1,0 +1,175 @@
+"""Fusion: the pools of both sides become candidates, and their raw numbers become one score each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory_tui import profiles
+from memory_tui.profiles import Profile
+from memory_tui.search import scoring
+from memory_tui.search.evidence import Age, Evidence, KeywordSearch, Postings, Rows, Side
+from memory_tui.search.scoring import Floats
+from memory_tui.search.trace import Mode
+from memory_tui.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A profile and its knobs, resolved for one ranking."""
+
+    profile: Profile
+    vector_weight: float
+    text_weight: float
+    limit: int
+    results: int
+    min_score: float
+    half_life: float
+    decay: bool
+    mmr: bool
+    mmr_lambda: float
+    recency: float
+    date_boost: float
+
+    @classmethod
+    def of(cls, settings: Settings, mode: Mode) -> Rules:
+        """The rules in force in `mode`: without one side its weight is lost, as in the original."""
+        profile = profiles.get(settings.word("profile"))
+        vector, text = scoring.normalised_weights(
+            settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight"))
+        one_sided = mode != "hybrid"
+        if one_sided and profile.missing_side == "zero":
+            vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
+        results = settings.whole("query.maxResults")
+        return cls(
+            profile=profile, vector_weight=vector, text_weight=text, results=results,
+            limit=scoring.candidate_limit(
+                results, settings.whole("query.hybrid.candidateMultiplier"), profile.fewest_candidates),
+            min_score=settings.number("query.minScore"),
+            half_life=settings.number("query.hybrid.temporalDecay.halfLifeDays"),
+            # The original counts age and variety only where it merges two lists.
+            decay=settings.on("query.hybrid.temporalDecay.enabled") and not (one_sided and profile.age == "multiply"),
+            mmr=settings.on("query.hybrid.mmr.enabled") and not one_sided,
+            mmr_lambda=settings.number("query.hybrid.mmr.lambda"),
+            recency=settings.number("recency.weight") if profile.age == "add" else 0.0,
+            date_boost=0.0 if "dateBoost" in profile.ignores else settings.number("dateBoost"))
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The numbers of all candidates as arrays over `rows`, in the order in which they were proposed."""
+
+    rows: Rows
+    cosine: Floats
+    vector_rank: Rows
+    vector: Floats
+    vector_scale: float
+    bm25: Floats
+    text_rank: Rows
+    text: Floats
+    text_scale: float
+    hybrid: Floats
+    factor: Floats
+    recency: Floats
+    date: Floats
+    score: Floats
+    text_matches: int
+
+
+def mode_of(evidence: Evidence, settings: Settings) -> Mode:
+    """Which sides can answer: by what the index has, what the query gives, and whether hybrid is on."""
+    profile = profiles.get(settings.word("profile"))
+    hybrid = settings.on("query.hybrid.enabled") and evidence.full_text
+    # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
+    if evidence.cosine is not None or (evidence.pointless and profile.missing_side == "zero"):
+        return "hybrid" if hybrid else "vectors only"
+    side = evidence.recommended if profile.join == "OR" else evidence.openclaw
+    return "keywords only" if side.plan.fts_query else "nothing"
+
+
+def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> Side:
+    """The word side by the profile's own way of asking."""
+    if rules.profile.join == "OR":
+        return evidence.recommended
+    if mode == "keywords only" and evidence.keywords is not None:
+        return _merged(evidence.keywords, rules)
+    return evidence.openclaw
+
+
+def _merged(search: KeywordSearch, rules: Rules) -> Side:
+    """What the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
+    best: dict[int, tuple[float, float]] = {}
+    for side in search.each:
+        rows, bm25 = side.postings.rows[:rules.limit], side.postings.bm25[:rules.limit]
+        scores = _text_scores(rules.profile, bm25, 0.0)
+        for row, rank, score in zip(rows.tolist(), bm25.tolist(), scores.tolist(), strict=True):
+            if row not in best or score > best[row][0]:
+                best[row] = score, rank
+    order = sorted(best, key=lambda row: -best[row][0])
+    postings = Postings(np.array(order, dtype=np.int64), np.array([best[row][1] for row in order], dtype=np.float64))
+    frequency = {word: count for side in search.each for word, count in side.frequency.items()}
+    return Side(search.plan, postings, frequency, whole=True)
+
+
+def pools(evidence: Evidence, side: Side, mode: Mode, limit: int) -> tuple[Rows, Rows]:
+    """What each side proposes: the rows nearest by cosine, and those best by bm25."""
+    nearest = evidence.nearest[:limit] if evidence.cosine is not None else evidence.nearest[:0]
+    most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else limit
+    return nearest, side.postings.rows[:most]
+
+
+def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
+    if profile.text_score == "magnitude":
+        return scoring.share(-bm25, best)
+    return scoring.clamped(bm25) if profile.text_score == "clamped" else scoring.saturated(bm25)
+
+
+def _ranks(pool: Rows, rows: Rows, chunks: int) -> Rows:
+    """The 1-based place of each of `rows` in `pool`, 0 when it is not there; of two places the first."""
+    place = np.zeros(chunks, dtype=np.int64)
+    place[pool[::-1]] = np.arange(len(pool), 0, -1)
+    return place[rows]
+
+
+def age_of(evidence: Evidence, profile: Profile) -> Age:
+    """Ages by the profile's own rule of which names carry a day."""
+    return evidence.openclaw_age if profile.age == "multiply" else evidence.recommended_age
+
+
+def fuse(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Scores:
+    """Every candidate's score: (vector + text) x age factor, plus what recency and a named day add."""
+    nearest, matched = pools(evidence, side, mode, rules.limit)
+    rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist()])), dtype=np.int64)
+    profile = rules.profile
+    computed = profile.missing_side == "computed"
+
+    cosine = np.full(len(rows), np.nan) if evidence.cosine is None else evidence.cosine[rows]
+    vector_rank = _ranks(nearest, rows, evidence.chunks)
+    known = ~np.isnan(cosine) & (computed | (vector_rank > 0))
+    vector_scale = 1.0
+    if profile.vector_score == "share" and evidence.cosine is not None and len(evidence.nearest):
+        vector_scale = max(float(evidence.cosine[evidence.nearest[0]]), 0.0)
+    values = np.where(known, cosine, 0.0)
+    vector = scoring.share(values, vector_scale) if profile.vector_score == "share" else values
+
+    text_rank = _ranks(matched, rows, evidence.chunks)
+    every = side.postings.spread(evidence.chunks)
+    bm25 = every[rows]
+    text_scale = 1.0
+    if profile.text_score == "magnitude":
+        text_scale = max(float(-side.postings.bm25[0]), 0.0) if len(matched) else 0.0
+    counted = ~np.isnan(bm25) & (computed | (text_rank > 0)) & (mode != "vectors only")
+    text = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
+
+    hybrid = rules.vector_weight * vector + rules.text_weight * text
+    files = evidence.file_of[rows]
+    days = age_of(evidence, profile).days[files]
+    fade = scoring.decay_factor(days, rules.half_life)
+    multiply = rules.decay and profile.age == "multiply"
+    factor = fade if multiply else np.ones(len(rows))
+    # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
+    recency = rules.recency * fade if rules.decay and profile.age == "add" else np.zeros(len(rows))
+    date = rules.date_boost * np.isin(files, list(evidence.of_named_day)).astype(np.float64)
+    return Scores(rows, cosine, vector_rank, vector, vector_scale, bm25, text_rank, text, text_scale, hybrid,
+                  factor, recency, date, hybrid * factor + recency + date, int(np.count_nonzero(~np.isnan(every))))

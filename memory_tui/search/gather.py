@@ -1,0 +1,253 @@
+"""Asking the index: a query becomes evidence, with everything that any profile and any knob could need."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from memory_tui.embed.provider import Provider, Vectors
+from memory_tui.errors import ProviderError, QueryError
+from memory_tui.index import abilities
+from memory_tui.index.store import Store
+from memory_tui.index.vectors import Corpus, Flags, cosines, cosines_vec0, vectors_of
+from memory_tui.search import scoring
+from memory_tui.search.evidence import Age, Evidence, Postings, Rows, Side
+from memory_tui.search.matching import Matcher, candidates
+from memory_tui.search.scoring import MOST_CANDIDATES, Floats
+from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
+from memory_tui.text import js
+from memory_tui.text.days import named_day
+from memory_tui.workspace import transcripts
+from memory_tui.workspace.document import NoteDate, note_date, shown_day
+
+MAX_QUERY = 10_000
+"""Characters of the longest query."""
+ZERO_VECTOR = "zero_vector"
+"""Code of the notice about vectors without direction."""
+_DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """What each file of a corpus is aged from, by both rules: epoch seconds (NaN: evergreen) and the basis."""
+
+    openclaw: Floats
+    openclaw_basis: Sequence[Literal["name", "mtime", "evergreen"]]
+    shown: Floats
+    shown_basis: Sequence[Literal["name", "mtime", "evergreen"]]
+    days: Sequence[str]
+    """The ISO day in each file's name, empty without one."""
+    files: int
+    """How many files have a chunk."""
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> Dates:
+        """The dates of every file of `corpus`; depends on names, sources and modification times alone.
+
+        A transcript never ages in OpenClaw 2026.3, which looks for its file in the workspace, where there is none.
+        """
+        told = [name == transcripts.SOURCE for name in corpus.files.sources]
+        theirs = [NoteDate(None, "evergreen") if is_told else note_date(path)
+                  for path, is_told in zip(corpus.files.paths, told, strict=True)]
+        shown = [None if is_told else shown_day(path)
+                 for path, is_told in zip(corpus.files.paths, told, strict=True)]
+        times = corpus.files.mtimes
+        return cls(
+            np.array([_midnight(d.day) if d.day else times[i] if d.basis == "mtime" else np.nan
+                      for i, d in enumerate(theirs)], dtype=np.float64),
+            [d.basis for d in theirs],
+            np.array([_midnight(day) if day else times[i] if told[i] else np.nan for i, day in enumerate(shown)],
+                     dtype=np.float64),
+            ["name" if day else "mtime" if told[i] else "evergreen" for i, day in enumerate(shown)],
+            [day.isoformat() if day else "" for day in shown], len(np.unique(corpus.file_of)))
+
+
+def _midnight(day: dt.date) -> float:
+    return dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where an answer is looked for."""
+
+    store: Store
+    corpus: Corpus
+    dates: Dates
+    provider: Provider | None
+    unsearchable: tuple[Unsearchable, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Milliseconds per stage."""
+
+    timings: dict[str, float] = field(default_factory=dict)
+    since: float = field(default_factory=time.perf_counter)
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.timings[stage] = (now - self.since) * 1000
+        self.since = now
+
+
+def gather(query: str, sources: Sources, now: float, source: str = "") -> Evidence:
+    """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
+
+    Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
+    """
+    if len(query) > MAX_QUERY:
+        raise QueryError(f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are searched.",
+                         "Ask in fewer words.")
+    clock, corpus, notices = _Clock(), sources.corpus, list(sources.notices)
+    kept = _of_source(corpus, source)
+    vector, pointless = _embedded(query, sources, notices)
+    clock.lap("embed")
+    day = named_day(query, dt.datetime.fromtimestamp(now, dt.UTC).date())
+    full_text = sources.store.full_text()
+    matcher = Matcher(sources.store, corpus, kept, full_text, by_text=vector is None)
+    if not full_text:
+        notices.append(_without_full_text(by_text=vector is None))
+    theirs, ours = matcher.openclaw(query), matcher.recommended(query, day)
+    single = matcher.keywords(js.trim(query)) if vector is None else None
+    clock.lap("text")
+    matched = candidates(theirs, ours, *(single.each if single else ()))
+    cosine = None if vector is None else _cosine(sources, vector, kept, matched)
+    nearest = np.empty(0, dtype=np.int64)
+    if vector is not None and cosine is not None:
+        nearest = _best(cosine)
+        if zeros := int(np.count_nonzero(corpus.embedded & ~corpus.has_vector)):
+            notices.append(Notice(ZERO_VECTOR, f"Chunks whose vector is all zeros, for want of a known word: {zeros}. "
+                                               "Their cosine counts 0 here; OpenClaw counts it 1."))
+        precise = np.union1d(nearest, theirs.postings.rows[:MOST_CANDIDATES])
+        precise = precise[~np.isnan(cosine[precise])]
+        cosine[precise] = scoring.cosine(vectors_of(sources.store, corpus, precise), vector)
+        nearest = nearest[np.argsort(-cosine[nearest], kind="stable")]
+    clock.lap("vector")
+    pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
+    rowids = corpus.rowids[pool].tolist()
+    texts = sources.store.texts(rowids)
+    # A chunk that was replaced since the corpus was read has no text any more; its successor is in the next answer.
+    gone = {row for row, rowid in zip(pool, rowids, strict=True) if rowid not in texts}
+    clock.lap("read")
+    dates = sources.dates
+    return Evidence(
+        query=query, now=now, generation=corpus.generation,
+        provider=corpus.identity.provider if corpus.identity else "none",
+        model=corpus.identity.model if corpus.identity else "fts-only",
+        refs=_Refs(corpus, pool), file_of=corpus.file_of, files=dates.files,
+        cosine=cosine, embedded=int(np.count_nonzero(corpus.embedded)),
+        nearest=_without(nearest, gone), openclaw=_alive(theirs, gone), recommended=_alive(ours, gone),
+        keywords=replace(single, each=tuple(_alive(side, gone) for side in single.each)) if single else None,
+        pointless=pointless, full_text=bool(full_text), texts=texts,
+        openclaw_age=Age((now - dates.openclaw) / _DAY_SECONDS, dates.openclaw_basis),
+        recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
+        of_named_day=_of_day(dates, day),
+        unsearchable=sources.unsearchable, notices=tuple(notices), timings=clock.timings)
+
+
+def _of_day(dates: Dates, day: str) -> frozenset[int]:
+    return frozenset(i for i, own in enumerate(dates.days) if own.endswith(day)) if day else frozenset()
+
+
+class _Refs(Mapping[int, ChunkRef]):
+    """Where the rows of `pool` stand, written out when asked for."""
+
+    def __init__(self, corpus: Corpus, pool: Sequence[int]) -> None:
+        self._corpus = corpus
+        self._pool = pool
+
+    def __getitem__(self, row: int) -> ChunkRef:
+        corpus, file = self._corpus, int(self._corpus.file_of[row])
+        return ChunkRef(int(corpus.rowids[row]), corpus.chunk_id(row), corpus.files.paths[file],
+                        corpus.files.sources[file], int(corpus.start_lines[row]), int(corpus.end_lines[row]))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._pool)
+
+    def __len__(self) -> int:
+        return len(self._pool)
+
+
+def _of_source(corpus: Corpus, source: str) -> Flags | None:
+    """Which rows are of `source`; None for all."""
+    if not source:
+        return None
+    wanted = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
+    return wanted[corpus.file_of] if len(wanted) else np.zeros(len(corpus), dtype=np.bool_)
+
+
+# --- meaning -------------------------------------------------------------------------------------------------------
+
+def _embedded(query: str, sources: Sources, notices: list[Notice]) -> tuple[Vectors | None, bool]:
+    """The query's vector in the space of the index, or None with a notice of why there is no vector side.
+
+    The flag tells that there is a vector side, and a vector that points nowhere.
+    """
+    corpus, provider = sources.corpus, sources.provider
+    if corpus.identity is None or provider is None or not query.strip():
+        return None, False
+    try:
+        # A remote provider may have to be asked for its dimensions.
+        identity = provider.identity
+        if identity != corpus.identity:
+            notices.append(Notice(
+                "model_mismatch", f"The index was made with {corpus.identity.provider} {corpus.identity.model}, not "
+                f"with {identity.provider} {identity.model}: its vectors cannot be compared.", "Run memory-tui index."))
+            return None, False
+        vector = provider.embed([query], "query")[0]
+    except ProviderError as error:
+        notices.append(Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step))
+        return None, False
+    # A query without any known token points nowhere; the original skips its vector side as well.
+    return (vector, False) if vector.any() else (None, True)
+
+
+def _cosine(sources: Sources, vector: Vectors, kept: Flags | None, matched: Sequence[int]) -> Floats:
+    """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`."""
+    corpus = sources.corpus
+    if not corpus.dims:
+        found = cosines_vec0(sources.store, corpus, vector, MOST_CANDIDATES, matched).astype(np.float64)
+        found[np.isneginf(found)] = np.nan
+    else:
+        found = cosines(corpus, vector).astype(np.float64)
+    # A vector of zeros has no direction: it counts 0, although the original gives it 1.
+    found[~corpus.embedded] = np.nan
+    if kept is not None:
+        found[~kept] = np.nan
+    return found
+
+
+def _best(cosine: Floats) -> Rows:
+    """The rows of the 200 greatest cosines, greatest first, equal ones in index order."""
+    known = np.flatnonzero(~np.isnan(cosine))
+    if len(known) > MOST_CANDIDATES:
+        cut = np.partition(cosine[known], len(known) - MOST_CANDIDATES)[len(known) - MOST_CANDIDATES]
+        known = known[cosine[known] >= cut]
+    return known[np.argsort(-cosine[known], kind="stable")][:MOST_CANDIDATES].astype(np.int64)
+
+
+# --- what is missing ------------------------------------------------------------------------------------------------
+
+def _without_full_text(*, by_text: bool) -> Notice:
+    reason = abilities.fts5()
+    instead = "a chunk is found when its text holds the letters of a word" if by_text else "vectors answer alone"
+    cause = f"There is no full-text search ({reason})" if reason else "The index was made without full-text search"
+    return Notice("full_text", f"{cause}: {instead}.", "" if reason else "Run memory-tui index.")
+
+
+def _without(rows: Rows, gone: set[int]) -> Rows:
+    return rows[~np.isin(rows, list(gone))] if gone else rows
+
+
+def _alive(side: Side, gone: set[int]) -> Side:
+    if not gone:
+        return side
+    stay = ~np.isin(side.postings.rows, list(gone))
+    return replace(side, postings=Postings(side.postings.rows[stay], side.postings.bm25[stay]))
+

@@ -1,0 +1,141 @@
+"""The word side of a question: asked in OpenClaw's way, in ours, and word by word where there are no vectors.
+
+Three ways of finding a word: FTS5 cuts text into words, or into trigrams, which cannot find a word of one or two
+characters, so that the text is looked through for those; and without FTS5 the text is looked through for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory_tui.index.store import Store, Table
+from memory_tui.index.vectors import Corpus, Flags
+from memory_tui.search.evidence import KeywordSearch, Postings, Rows, Side
+from memory_tui.search.scoring import MOST_CANDIDATES, Floats
+from memory_tui.search.trace import QueryPlan
+from memory_tui.text import keywords, words
+
+_TRIGRAM = 3
+"""Characters without which trigrams find nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """Looks for words in the chunks of `corpus`, or in those of them that `kept` marks.
+
+    `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through.
+    """
+
+    store: Store
+    corpus: Corpus
+    kept: Flags | None
+    full_text: str
+    by_text: bool
+
+    def openclaw(self, query: str) -> Side:
+        """All words of `query` at once, each of them needed."""
+        unique = tuple(dict.fromkeys(words.WORD.findall(query)))
+        inside = tuple(word for word in unique if self._is_looked_through(word))
+        _, expression = words.and_query(query) if not inside else words.and_query(
+            " ".join(word for word in unique if word not in inside))
+        if not unique or not (self.full_text or self.by_text):
+            return Side(QueryPlan(unique, (), ""), Postings.none(), {})
+        found = self.store.match_raw(expression) if expression else None
+        for word in inside:
+            found = _both(found, self.store.containing(word))
+        postings = self._postings(found or _NOTHING)
+        # Only an answer without a match has to tell which word killed it.
+        asked = () if len(postings.rows) else unique
+        frequency = dict(zip(asked, self._frequency(asked, "chunks_fts"), strict=True))
+        plan = QueryPlan(unique, (), " AND ".join(filter(None, (expression, *map(_like, inside)))),
+                         inside=self.full_text != "unicode61")
+        return Side(plan, postings, frequency)
+
+    def recommended(self, query: str, day: str) -> Side:
+        """Any of the words of `query` that say something, by their stems; `day` is the day that it names."""
+        frequency: dict[str, int] = {}
+
+        def count(asked: Sequence[str]) -> Sequence[int]:
+            found = self._frequency(asked, "chunks_words")
+            frequency.update(zip(asked, found, strict=True))
+            return found
+
+        if not (self.full_text or self.by_text):
+            return Side(QueryPlan((), (), "", day), Postings.none(), {})
+        terms = words.terms(query, count, len(self.corpus))
+        dropped = terms.stops + terms.common
+        if not self.full_text:
+            plan = QueryPlan(terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True)
+            return Side(plan, self._postings(self._weighed(terms.kept)), frequency)
+        expression = words.or_query(terms.kept)
+        postings = self._postings(self.store.match_words(expression)) if expression else Postings.none()
+        return Side(QueryPlan(terms.kept, dropped, expression, day), postings, frequency)
+
+    def keywords(self, query: str) -> KeywordSearch:
+        """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
+        trigram = self.full_text == "trigram"
+        chosen = keywords.keywords(query, trigram=trigram)
+        tokens = keywords.tokens(query, trigram=trigram) if chosen else []
+        dropped = tuple(dict.fromkeys(token for token in tokens if token not in chosen))
+        each = tuple(side for side in map(self.openclaw, chosen or (query,)) if side.plan.fts_query)
+        several = len(each) > 1
+        expressions = (f"({side.plan.fts_query})" if several and len(side.plan.words) > 1 else side.plan.fts_query
+                       for side in each)
+        searched = tuple(word for side in each for word in side.plan.words)
+        plan = QueryPlan(searched, dropped, " OR ".join(expressions), inside=self.full_text != "unicode61")
+        return KeywordSearch(plan, each)
+
+    def _is_looked_through(self, word: str) -> bool:
+        return self.full_text != "unicode61" and (not self.full_text or len(word) < _TRIGRAM)
+
+    def _frequency(self, asked: Sequence[str], table: Table) -> list[int]:
+        """In how many chunks each word stands, by the way in which it is looked for."""
+        if table == "chunks_words" and self.full_text:
+            return self.store.document_frequency(asked, table)
+        return [len(self.store.containing(word)) if self._is_looked_through(word)
+                else self.store.document_frequency([word], table)[0] for word in asked]
+
+    def _weighed(self, terms: Sequence[str]) -> tuple[Rows, Floats]:
+        """The chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative, best first."""
+        weights: dict[int, float] = {}
+        for term in terms:
+            rowids = self.store.containing(term).tolist()
+            rarity = math.log1p(len(self.corpus) / max(1, len(rowids)))
+            for rowid in rowids:
+                weights[rowid] = weights.get(rowid, 0.0) - rarity
+        order = sorted(weights, key=lambda rowid: (weights[rowid], rowid))
+        return np.array(order, dtype=np.int64), np.array([weights[rowid] for rowid in order], dtype=np.float64)
+
+    def _postings(self, found: tuple[Rows, Floats]) -> Postings:
+        """Matches as corpus rows, a repeat standing for the chunk that it repeats."""
+        rowids, bm25 = found
+        rows = self.corpus.rows_of(rowids)
+        if (rows < 0).any():
+            firsts = self.store.first_occurrences(rowids[rows < 0])
+            rows = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids.tolist()])
+        known = rows >= 0 if self.kept is None else (rows >= 0) & self.kept[rows]
+        return Postings(rows[known], bm25[known])
+
+
+_NOTHING: tuple[Rows, Floats] = (np.empty(0, dtype=np.int64), np.empty(0))
+
+
+def _both(found: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats]:
+    """What was found and is among `rowids`; a match by its letters alone has rank 0, and so the text score 1."""
+    if found is None:
+        return rowids, np.zeros(len(rowids))
+    stay = np.isin(found[0], rowids)
+    return found[0][stay], found[1][stay]
+
+
+def _like(word: str) -> str:
+    return f"text LIKE {words.quoted(f'%{word}%')}"
+
+
+def candidates(*sides: Side) -> list[int]:
+    """The rows that any setting can make a candidate by what `sides` found, those of the first side first."""
+    return [row for side in sides for row in side.postings.rows[:MOST_CANDIDATES].tolist()]

@@ -1,0 +1,163 @@
+"""From evidence and settings to a trace: fusion, MMR, gate and limit. Pure, so that every knob is live."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import numpy as np
+
+from memory_tui.profiles import Profile
+from memory_tui.search import gate, scoring, snippet
+from memory_tui.search.evidence import Evidence, Rows, Side
+from memory_tui.search.fuse import Rules, age_of, fuse, mode_of, pools, side_of
+from memory_tui.search.trace import (
+    AgePart,
+    Candidate,
+    ChunkRef,
+    Funnel,
+    Lazy,
+    MmrPart,
+    Mode,
+    Notice,
+    Recalled,
+    TextPart,
+    Trace,
+    VectorPart,
+)
+from memory_tui.settings import Settings
+from memory_tui.text import words
+
+_ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
+
+
+def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
+    """What MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
+    shown = snippet.head(text).text.lower()
+    if profile.snippet == "head":
+        return frozenset(_ASCII_TOKENS.findall(shown))
+    return frozenset(words.WORD.findall(words.segmented(shown)))
+
+
+def rank(evidence: Evidence, settings: Settings) -> Trace:
+    """`evidence` under `settings`: a frozen record with a verdict for every candidate."""
+    began = time.perf_counter()
+    mode = mode_of(evidence, settings)
+    rules = Rules.of(settings, mode)
+    side = side_of(evidence, mode, rules)
+    ranking = _Ranking(evidence, side, mode, rules)
+    numbers, decided = ranking.numbers, ranking.decided
+    recalled = tuple(ranking.candidate(place) for place in decided.recalled)
+    lost = ranking.losers()
+    nearest, matched = pools(evidence, side, mode, rules.limit)
+    best = float(numbers.score.max()) if len(numbers.rows) else None
+    return Trace(
+        query=evidence.query, now=evidence.now, mode=mode, profile=rules.profile.name, settings=settings,
+        provider=evidence.provider, model=evidence.model, generation=evidence.generation, plan=side.plan,
+        candidate_limit=rules.limit, vector_scale=numbers.vector_scale, text_scale=numbers.text_scale,
+        floor=decided.floor, funnel=_funnel(ranking, len(nearest), matched), recalled=recalled,
+        lost=Lazy(len(lost), lambda i: ranking.candidate(int(lost[i]))),
+        unsearchable=evidence.unsearchable, notices=evidence.notices + _weights_notice(settings, rules),
+        empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best),
+        keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
+        vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
+        timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000})
+
+
+def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
+    """What became of weights that do not add up to 1."""
+    vector, text = settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
+    if abs(vector + text - 1.0) < 1e-6:
+        return ()
+    return (Notice("weights", f"vectorWeight {vector:g} and textWeight {text:g} do not add up to 1: they count as "
+                              f"{rules.vector_weight:.2f} and {rules.text_weight:.2f}."),)
+
+
+class _Ranking:
+    """One ranking: the numbers, the order they give, and who passed; writes out candidates on demand."""
+
+    def __init__(self, evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> None:
+        self.evidence, self.side, self.mode, self.rules = evidence, side, mode, rules
+        self.numbers = numbers = fuse(evidence, side, mode, rules)
+        self.ages = age_of(evidence, rules.profile)
+        self.order = np.argsort(-numbers.score, kind="stable")
+        self.choices: list[MmrPart | None] = [None] * len(self.order)
+        if rules.mmr and len(self.order) > 1:
+            self._diversify()
+        order = self.order
+        relaxes = rules.profile.relaxed_floor and mode == "hybrid"
+        self.decided = gate.decide(gate.Question(
+            scores=numbers.score[order], before_decay=numbers.hybrid[order], factors=numbers.factor[order],
+            ages=self.ages.days[evidence.file_of[numbers.rows[order]]], keyword=numbers.text_rank[order] > 0,
+            min_score=rules.min_score, limit=rules.results, mmr=self.choices,
+            relaxed=min(rules.min_score, rules.text_weight) if relaxes else None))
+
+    def losers(self) -> Rows:
+        """The places of those not recalled, by falling score."""
+        places = np.setdiff1d(np.arange(len(self.order)), np.array(self.decided.recalled, dtype=np.int64))
+        return places[np.argsort(-self.numbers.score[self.order[places]], kind="stable")]
+
+    def _diversify(self) -> None:
+        refs = [self.evidence.refs[row] for row in self.numbers.rows[self.order].tolist()]
+        tokens = [mmr_tokens(self.rules.profile, self.evidence.texts[ref.rowid]) for ref in refs]
+        steps = scoring.mmr(self.numbers.score[self.order].tolist(), tokens, self.rules.mmr_lambda)
+        twins = [refs[step.nearest] if step.nearest >= 0 else None for step in steps]
+        self.choices = [MmrPart(step.relevance, step.similarity, twin, place)
+                        for place, (step, twin) in enumerate(zip(steps, twins, strict=True), 1)]
+        self.order = self.order[[step.item for step in steps]]
+
+    def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:
+        """A chunk of the keyword pool with its bm25 and text score."""
+        i = int(np.flatnonzero(self.numbers.rows == row)[0])
+        return self.evidence.refs[row], float(self.numbers.bm25[i]), float(self.numbers.text[i])
+
+    def vector_rank(self, row: int) -> tuple[ChunkRef, float]:
+        """A chunk of the vector pool with its vector score."""
+        i = int(np.flatnonzero(self.numbers.rows == row)[0])
+        return self.evidence.refs[row], float(self.numbers.vector[i])
+
+    def candidate(self, place: int) -> Candidate:
+        """The record of the candidate at `place` in the final order."""
+        evidence, numbers, rules = self.evidence, self.numbers, self.rules
+        i = int(self.order[place])
+        ref, verdict = evidence.refs[int(numbers.rows[i])], self.decided.verdict(place)
+        shown = self._snippet(evidence.texts[ref.rowid], isinstance(verdict, Recalled))
+        vector_rank, text_rank = int(numbers.vector_rank[i]), int(numbers.text_rank[i])
+        vector, text = float(numbers.vector[i]), float(numbers.text[i])
+        return Candidate(
+            chunk=ref,
+            vector=VectorPart(_optional(numbers.cosine[i]), vector_rank or None, vector_rank > 0, vector,
+                              rules.vector_weight, rules.vector_weight * vector),
+            text=TextPart(_optional(numbers.bm25[i]), text_rank or None, text_rank > 0, text,
+                          rules.text_weight, rules.text_weight * text),
+            hybrid=float(numbers.hybrid[i]), age=self._age(i), date_points=float(numbers.date[i]),
+            score=float(numbers.score[i]), mmr=self.choices[place], verdict=verdict, snippet=shown.text,
+            snippet_line=min(ref.end_line, ref.start_line + shown.lines_before))
+
+    def _snippet(self, text: str, recalled: bool) -> snippet.Snippet:
+        if not recalled or self.rules.profile.snippet == "head":
+            return snippet.head(text)
+        weights = {word: float(np.log1p(self.evidence.chunks / (1 + self.side.frequency.get(word, 0))))
+                   for word in self.side.plan.words}
+        return snippet.window(text, weights)
+
+    def _age(self, i: int) -> AgePart:
+        if not self.rules.decay:
+            return AgePart(None, "off", 1.0, 0.0)
+        file = int(self.evidence.file_of[self.numbers.rows[i]])
+        return AgePart(_optional(self.ages.days[file]), self.ages.basis[file], float(self.numbers.factor[i]),
+                       float(self.numbers.recency[i]))
+
+
+def _optional(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _funnel(ranking: _Ranking, nearest: int, matched: Rows) -> Funnel:
+    evidence, decided = ranking.evidence, ranking.decided
+    return Funnel(
+        chunks=evidence.chunks, files=evidence.files,
+        vector_matches=0 if evidence.cosine is None else evidence.embedded,
+        vector_pool=nearest, text_matches=ranking.numbers.text_matches if len(matched) else 0,
+        text_pool=len(set(matched.tolist())), candidates=len(ranking.order), removed_by_decay=decided.decayed,
+        over_gate=decided.over_gate, displaced=decided.displaced, recalled=len(decided.recalled))

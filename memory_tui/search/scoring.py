@@ -1,0 +1,121 @@
+"""One small pure function per formula, each named and cited after its source; arrays in, arrays out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_WEIGHTS = (0.7, 0.3)
+MOST_CANDIDATES = 200
+
+
+def candidate_limit(max_results: int, multiplier: int, fewest: int) -> int:
+    """Candidates per side: min(200, max(1, results x multiplier)) (OpenClaw manager), but at least `fewest`."""
+    return min(MOST_CANDIDATES, max(1, max_results * multiplier, fewest))
+
+
+def normalised_weights(vector: float, text: float) -> tuple[float, float]:
+    """Both weights clamped to 0..1 and divided by their sum; 0/0 falls back to 0.7/0.3 (OpenClaw hybrid merge)."""
+    vector, text = min(1.0, max(0.0, vector)), min(1.0, max(0.0, text))
+    total = vector + text
+    return (vector / total, text / total) if total > 0 else DEFAULT_WEIGHTS
+
+
+def clamped(rank: Floats) -> Floats:
+    """1/(1+max(0, rank)): OpenClaw up to 2026.3.2; always 1, because FTS5 ranks are negative."""
+    return np.asarray(1.0 / (1.0 + np.maximum(0.0, rank)), dtype=np.float64)
+
+
+def saturated(rank: Floats) -> Floats:
+    """r/(1+r) with r = -rank, and 1/(1+rank) for ranks that are not negative (OpenClaw from 2026.3.7)."""
+    relevance = np.abs(rank)
+    return np.where(rank < 0, relevance / (1.0 + relevance), 1.0 / (1.0 + relevance))
+
+
+def share(values: Floats, best: float) -> Floats:
+    """Each value divided by the query's best, negative ones as 0: max-norm, so that lists of any scale can be added."""
+    return np.maximum(values, 0.0) / best if best > 0 else np.zeros_like(values)
+
+
+def cosine(vectors: npt.NDArray[np.float32], query: npt.NDArray[np.float32]) -> Floats:
+    """1 - distance as sqlite-vec 0.1 computes it: single precision, summed in order; float64 (n,), 0 for zero vectors.
+
+    Bit for bit the original's, so that a score that lies exactly on a threshold falls on the same side of it.
+    """
+    def ordered_sum(products: npt.NDArray[np.float32]) -> Floats:
+        return np.add.accumulate(products, axis=-1, dtype=np.float32)[..., -1].astype(np.float64)
+
+    lengths = np.sqrt(ordered_sum(vectors * vectors)) * np.sqrt(ordered_sum(query * query))
+    dot = ordered_sum(vectors * query)
+    distance = (1.0 - np.divide(dot, lengths, out=np.zeros_like(dot), where=lengths > 0)).astype(np.float32)
+    return np.where(lengths > 0, 1.0 - distance.astype(np.float64), 0.0)
+
+
+def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
+    """exp(-ln 2 / half-life x max(0, age)); 1 where the age is not known (OpenClaw temporal decay)."""
+    factor = np.exp(-math.log(2) / half_life_days * np.maximum(0.0, age_days))
+    return np.where(np.isnan(age_days), 1.0, factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One step of MMR: the item, its relevance, and the nearest chosen before it (-1 for the first)."""
+
+    item: int
+    relevance: float
+    similarity: float
+    nearest: int
+
+
+class Jaccard:
+    """Shared tokens over all tokens, of one set with each: two empty sets are the same, an empty and a full one not."""
+
+    def __init__(self, tokens: Sequence[frozenset[str]]) -> None:
+        vocabulary: dict[str, int] = {}
+        self._columns = [np.array([vocabulary.setdefault(token, len(vocabulary)) for token in items], dtype=np.int64)
+                         for items in tokens]
+        # A row a token, so that the tokens of one set are whole rows to add up.
+        self._holds = np.zeros((len(vocabulary), len(tokens)), dtype=np.float32)
+        for at, columns in enumerate(self._columns):
+            self._holds[columns, at] = 1.0
+        self._sizes = np.array([len(items) for items in tokens], dtype=np.float64)
+
+    def with_each(self, i: int) -> Floats:
+        """The similarity of set `i` to every set."""
+        shared = self._holds[self._columns[i]].sum(axis=0, dtype=np.float32).astype(np.float64)
+        union = self._sizes + self._sizes[i] - shared
+        return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)
+
+
+def mmr(scores: Sequence[float], tokens: Sequence[frozenset[str]], lam: float) -> list[Choice]:
+    """The order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items, none cut.
+
+    Relevance is (s - min)/(max - min), 1 when all are equal; each step takes the highest lambda x relevance -
+    (1 - lambda) x similarity to the chosen; ties go to the higher score, then to the earlier item.
+    """
+    n = len(scores)
+    raw = np.asarray(scores, dtype=np.float64)
+    low, high = float(raw.min()), float(raw.max())
+    relevance = (raw - low) / (high - low) if high > low else np.ones(n)
+    jaccard = Jaccard(tokens)
+    nearest, similarity = np.full(n, -1), np.zeros(n)
+    left = np.ones(n, dtype=bool)
+    order: list[Choice] = []
+    for _ in range(n):
+        value = np.where(left, lam * relevance - (1.0 - lam) * similarity, -np.inf)
+        tied = np.flatnonzero(value == value.max())
+        item = int(tied[np.argmax(raw[tied])])
+        order.append(Choice(item, float(relevance[item]), float(similarity[item]), int(nearest[item])))
+        left[item] = False
+        # The first chosen item becomes everybody's nearest, even at similarity 0.
+        pair = jaccard.with_each(item)
+        closer = (pair > similarity) | (nearest < 0)
+        nearest = np.where(closer, item, nearest)
+        similarity = np.maximum(similarity, pair)
+    return order

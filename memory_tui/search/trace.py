@@ -1,0 +1,318 @@
+"""The frozen record of one search: what was asked, what every candidate scored, and why each one was kept or lost.
+
+Screen, JSON and tests read this record; nothing is recomputed for display. Verdicts and reasons for an empty answer
+are closed unions, so that one without wording does not pass the type checker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar, overload
+
+from memory_tui.settings import Settings
+
+Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRef:
+    """Where a chunk stands; `id` is the documented chunk id, `rowid` ours; lines are 1-based and inclusive."""
+
+    rowid: int
+    id: str
+    path: str
+    source: str
+    start_line: int
+    end_line: int
+
+    @property
+    def citation(self) -> str:
+        """`path#Lstart-Lend`."""
+        return f"{self.path}#L{self.start_line}-L{self.end_line}"
+
+
+# --- verdicts ------------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Given to the agent as hit number `place` (1-based); `relaxed` when it passed the relaxed floor only."""
+
+    place: int
+    relaxed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BelowMinScore:
+    """Its score is `margin` short of `floor`."""
+
+    floor: float
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredByDecay:
+    """It passed `floor` before its age was counted and is `margin` short of it after."""
+
+    floor: float
+    margin: float
+    age_days: float
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class DisplacedByMmr:
+    """Its score earned a place among the `limit`, but MMR chose others because it resembles `twin`."""
+
+    twin: ChunkRef
+    similarity: float
+    place: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeyondLimit:
+    """It passed every gate as number `place`, but only `limit` are given to the agent."""
+
+    place: int
+    limit: int
+
+
+Verdict = Recalled | BelowMinScore | LoweredByDecay | DisplacedByMmr | BeyondLimit
+
+
+# --- parts of a score ----------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class VectorPart:
+    """The meaning side: raw `cosine`, `rank` by cosine (1-based), the score made of it, and weight x score.
+
+    `cosine` is None when the chunk has no vector; `in_pool` tells whether the vector side proposed the chunk.
+    """
+
+    cosine: float | None
+    rank: int | None
+    in_pool: bool
+    score: float
+    weight: float
+    points: float
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """The word side: FTS5's `bm25` (negative, smaller is better; None when not matched), rank, score and points."""
+
+    bm25: float | None
+    rank: int | None
+    in_pool: bool
+    score: float
+    weight: float
+    points: float
+
+
+@dataclass(frozen=True, slots=True)
+class AgePart:
+    """How age changed the score: `factor` multiplies (OpenClaw) or `points` are added (recommended).
+
+    `age_days` is None for evergreen notes; `basis` is name, mtime, evergreen or off.
+    """
+
+    age_days: float | None
+    basis: Literal["name", "mtime", "evergreen", "off"]
+    factor: float
+    points: float
+
+
+@dataclass(frozen=True, slots=True)
+class MmrPart:
+    """One choice of maximal marginal relevance: lambda x relevance - (1 - lambda) x similarity to the nearest kept."""
+
+    relevance: float
+    similarity: float
+    twin: ChunkRef | None
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One chunk that a side proposed, with every number that made its score.
+
+    score = (vector.points + text.points) x age.factor + age.points + date_points
+    """
+
+    chunk: ChunkRef
+    vector: VectorPart
+    text: TextPart
+    hybrid: float
+    age: AgePart
+    date_points: float
+    score: float
+    mmr: MmrPart | None
+    verdict: Verdict
+    snippet: str
+    snippet_line: int
+    """Line of the file at which the snippet starts."""
+
+
+Item = TypeVar("Item")
+
+
+class Lazy(Sequence[Item]):
+    """Records that are made when somebody looks at them: `make(i)` must give an equal one each time."""
+
+    def __init__(self, count: int, make: Callable[[int], Item]) -> None:
+        self._make = make
+        self._made: list[Item | None] = [None] * count
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
+        if isinstance(at, slice):
+            return tuple(self[i] for i in range(*at.indices(len(self))))
+        place = range(len(self))[at]
+        made = self._made[place]
+        if made is None:
+            made = self._made[place] = self._make(place)
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+# --- the whole -----------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
+
+    `fts_query` is empty when no word is left. `day` is the ISO day (or `--MM-DD` without a year) the query names.
+    `inside` tells that words are found inside of longer ones as well.
+    """
+
+    words: tuple[str, ...]
+    dropped: tuple[str, ...]
+    fts_query: str
+    day: str = ""
+    inside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """How many chunks were left after each stage."""
+
+    chunks: int
+    files: int
+    vector_matches: int
+    vector_pool: int
+    text_matches: int
+    text_pool: int
+    candidates: int
+    removed_by_decay: int
+    over_gate: int
+    displaced: int
+    recalled: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unsearchable:
+    """A file that the answer cannot contain as it is on disk: `state` pending, failed or excluded, and why."""
+
+    path: str
+    state: Literal["pending", "failed", "excluded"]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something lost or unusual about this search, for a person: `code`, a sentence, and the next step."""
+
+    code: str
+    message: str
+    next_step: str = ""
+
+
+# --- reasons for an empty answer -----------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class BlankQuery:
+    """Nothing was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyIndex:
+    """No chunk is indexed; `files` notes were found on disk and `pending` wait to be indexed."""
+
+    files: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoUsableWord:
+    """The query has no word to search for, and there is no vector to go by."""
+
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NothingMatched:
+    """No chunk holds the words (`missing` occur nowhere) and no vector was near."""
+
+    missing: tuple[str, ...]
+    join: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllBelowGate:
+    """`candidates` chunks were found, but the best scored `best`, below the `floor`; `decayed` of them only by age."""
+
+    candidates: int
+    best: float
+    floor: float
+    decayed: int
+
+
+EmptyReason = BlankQuery | EmptyIndex | NoUsableWord | NothingMatched | AllBelowGate
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One search from question to answer. `recalled` is in the agent's order, `lost` by falling score.
+
+    Everything is decided when it is made; only the records of losers are written out when they are looked at.
+    """
+
+    query: str
+    now: float
+    mode: Mode
+    profile: str
+    settings: Settings
+    provider: str
+    model: str
+    generation: int
+    plan: QueryPlan
+    candidate_limit: int
+    vector_scale: float
+    """Best cosine, by which cosines are divided (1.0 when the profile does not divide)."""
+    text_scale: float
+    """Best r = -bm25, by which r is divided (1.0 when the profile does not divide)."""
+    floor: float
+    """What a score had to reach: minScore, or the relaxed floor when that was used."""
+    funnel: Funnel
+    recalled: tuple[Candidate, ...]
+    lost: Sequence[Candidate]
+    unsearchable: tuple[Unsearchable, ...]
+    notices: tuple[Notice, ...]
+    empty: EmptyReason | None
+    keyword_ranks: Sequence[tuple[ChunkRef, float, float]]
+    """The keyword pool in retrieval order: chunk, bm25, text score."""
+    vector_ranks: Sequence[tuple[ChunkRef, float]]
+    """The vector pool in retrieval order: chunk, vector score."""
+    timings: Mapping[str, float]
+    """Milliseconds per stage: embed, vector, text, rank."""

@@ -1,0 +1,1 @@
+"""Characters: safe display, JavaScript string rules, words."""

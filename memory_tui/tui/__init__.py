@@ -1,0 +1,1 @@
+"""The terminal app: screens and widgets that show what the engine knows, and nothing that the engine does not."""

@@ -1,0 +1,201 @@
+"""The app: views as modes, one way for every action, and the engine's news on their way to the views."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.command import Provider
+from textual.screen import Screen
+from textual.signal import Signal
+from textual.theme import Theme
+
+from memory_tui.errors import MemoryTuiError
+from memory_tui.events import Event, SyncFinished, SyncProgress, SyncStarted
+from memory_tui.tui import messages
+from memory_tui.tui.actions import bindings
+from memory_tui.tui.bridge import Bridge, Opener
+from memory_tui.tui.doing import Doing
+from memory_tui.tui.facts import Facts
+from memory_tui.tui.screens.base import View
+from memory_tui.tui.theme import THEMES, first_theme, greys
+from memory_tui.tui.widgets.event_log import KEPT
+from memory_tui.tui.widgets.truth_bar import Progress
+
+if TYPE_CHECKING:
+    from memory_tui.engine import Engine, Options
+
+
+FACTS_EVERY = 0.5
+"""Seconds between two redrawings of the lists while files are being indexed."""
+
+
+def _commands() -> type[Provider]:
+    from memory_tui.tui.palette import Actions
+
+    return Actions
+
+
+class MemoryApp(Doing):
+    """The app over an engine that `opener` opens on a worker thread, so that the first frame waits for nothing."""
+
+    TITLE = "memory-tui"
+    CSS_PATH = "app.tcss"
+    DEFAULT_MODE = "browse"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("everywhere"))
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar where it is overridden
+        (0, "-thin"), (80, "-narrow"), (100, "-wide")]
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-low"), (24, "-short"), (30, "-tall")]
+    ALLOW_IN_MAXIMIZED_VIEW: ClassVar[str] = "TruthBar, KeyHints"
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = ()) -> None:
+        self.set_reactive(Doing.theme, first_theme())
+        super().__init__()
+        self.bridge = Bridge(self, opener)
+        self.engine: Engine | None = None
+        self.facts: Facts | None = None
+        self.progress: Progress | None = None
+        self.workspace_name = name
+        self.suggestions = tuple(suggestions)
+        self.news: deque[Event] = deque(maxlen=KEPT)
+        self.error: MemoryTuiError | None = None
+        self.facts_signal: Signal[Facts] = Signal(self, "facts")
+        self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
+        self._query = query
+        self._told_facts = 0.0
+        for mode in ("browse", "search", "index"):
+            self.add_mode(mode, partial(self._view, mode))
+
+    # --- views ---------------------------------------------------------------------------------------------------
+
+    def _view(self, mode: str) -> Screen[Any]:
+        """Make the view of `mode` when it is first shown; its module is imported then."""
+        match mode:
+            case "search":
+                from memory_tui.tui.screens.search import SearchView
+
+                return SearchView(self._query)
+            case "index":
+                from memory_tui.tui.screens.index import IndexView
+
+                return IndexView()
+            case _:
+                from memory_tui.tui.screens.browse import BrowseView
+
+                return BrowseView()
+
+    @property
+    def views(self) -> list[View]:
+        """Every view that exists, shown or not."""
+        return [screen for stack in self._screen_stacks.values() for screen in stack if isinstance(screen, View)]
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """Our own colours beside those that come with Textual."""
+        return {**THEMES, **super().available_themes}
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Two greys of our own, for every theme."""
+        return greys(self.current_theme)
+
+    def on_mount(self) -> None:
+        """Open the engine beside the first frame."""
+        self.bridge.open()
+        if self._query:
+            self.switch_mode("search")
+
+    def on_unmount(self) -> None:
+        """Close the engine before the worker threads are waited for."""
+        self.bridge.close()
+        gc.unfreeze()
+
+    # --- news ----------------------------------------------------------------------------------------------------
+
+    @on(messages.EngineOpened)
+    def _opened(self, event: messages.EngineOpened) -> None:
+        self.engine = event.engine
+        # What is loaded by now stays; looking through it again and again would stop the screen for 50 ms each time.
+        gc.freeze()
+        for view in self.views:
+            view.engine_opened()
+
+    @on(messages.EngineRefused)
+    def _refused(self, event: messages.EngineRefused) -> None:
+        self.error = event.error
+        self.exit(event.error.exit_status)
+
+    @on(messages.FactsArrived)
+    def _facts_arrived(self, event: messages.FactsArrived) -> None:
+        self.bridge.looked()
+        if event.facts is not None:
+            self.facts = event.facts
+            self.facts_signal.publish(event.facts)
+        elif event.error is not None:
+            self.tell(event.error.message)
+
+    @on(messages.EventsArrived)
+    def _events_arrived(self) -> None:
+        news = self.bridge.fetch()
+        self.news.extend(news)
+        for event in news:
+            match event:
+                case SyncStarted() if event.total:
+                    self.progress = Progress(0, event.total, "")
+                case SyncProgress():
+                    self.progress = Progress(event.done, event.total, event.path)
+                case SyncFinished():
+                    self.progress = None
+                case _:
+                    pass
+        if self.facts is not None:
+            self.facts = self.facts.after(news)
+        self.events_signal.publish(news)
+        if self.progress is None:
+            self.bridge.look()
+        elif self.facts is not None and time.monotonic() - self._told_facts > FACTS_EVERY:
+            self._told_facts = time.monotonic()
+            self.facts_signal.publish(self.facts)
+
+    @on(messages.Gathered)
+    def _gathered(self, event: messages.Gathered) -> None:
+        if self.bridge.current("search", event.number):
+            for view in self.views:
+                view.answered(event.number, event.evidence, event.error)
+
+    @on(messages.PageRead)
+    def _page_read(self, event: messages.PageRead) -> None:
+        if self.bridge.current("page", event.number):
+            for view in self.views:
+                view.page_came(event.number, event.page, event.error)
+
+    @on(messages.Told)
+    def _told(self, event: messages.Told) -> None:
+        self.tell(event.text)
+
+
+def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> int:
+    """Open the app on a workspace; returns the exit code, and says on stderr why it could not."""
+
+    def opener(listener: Callable[[Event], None]) -> Engine:
+        from memory_tui.engine import Engine
+
+        return Engine.open(options, listener)
+
+    from memory_tui.text.display import one_line
+
+    name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
+    app = MemoryApp(opener, name=name, query=query, suggestions=suggestions)
+    code = app.run()
+    if app.error is not None:
+        raise app.error
+    return code or 0

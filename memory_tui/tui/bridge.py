@@ -1,0 +1,200 @@
+"""Where threads meet the app: each job calls the engine on a worker thread, posts one message, and ends."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.events import Event
+from memory_tui.tui import messages
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from memory_tui.engine import Cancel, Engine
+
+Opener = Callable[[Callable[[Event], None]], "Engine"]
+"""Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
+
+
+class Bridge:
+    """Runs the engine's slow calls beside the app. Its methods return at once; only the app's thread calls them."""
+
+    def __init__(self, app: App[int], opener: Opener) -> None:
+        self._app = app
+        self._opener = opener
+        self._engine: Engine | None = None
+        self._lock = threading.Lock()
+        self._events: deque[Event] = deque(maxlen=5000)
+        self._announced = False
+        self._jobs = 0
+        self._newest = {"search": 0, "page": 0}
+        self._cancel: Cancel | None = None
+        self._closed = False
+        self._facts_running = False
+        self._facts_wanted = False
+
+    # --- engine threads ------------------------------------------------------------------------------------------
+
+    def hear(self, event: Event) -> None:
+        """Keep an engine event for the app, and tell the app once until it has fetched them."""
+        with self._lock:
+            self._events.append(event)
+            announce, self._announced = not self._announced, True
+        if announce:
+            self._app.post_message(messages.EventsArrived())
+
+    # --- app thread ----------------------------------------------------------------------------------------------
+
+    def fetch(self) -> list[Event]:
+        """The engine events that came since the last call, oldest first."""
+        with self._lock:
+            events = list(self._events)
+            self._events.clear()
+            self._announced = False
+        return events
+
+    def open(self) -> None:
+        """Open the engine and start it; EngineOpened or EngineRefused follows."""
+
+        def job() -> None:
+            from memory_tui.tui.facts import gather
+
+            try:
+                engine = self._opener(self.hear)
+                with self._lock:
+                    self._engine, closed = engine, self._closed
+                if closed:
+                    engine.close()
+                    return
+                self._app.post_message(messages.EngineOpened(engine))
+                # Before the first sync occupies the writer, so that the screen knows what there is from the start.
+                self._app.post_message(messages.FactsArrived(gather(engine)))
+                engine.start()
+            except Cancelled:
+                return
+            except MemoryTuiError as error:
+                self._app.post_message(messages.EngineRefused(error))
+
+        self._facts_running = True
+        self._run(job, "open")
+
+    def close(self) -> None:
+        """Close the engine, within half a second; one that is still being opened closes when it is open."""
+        with self._lock:
+            self._closed = True
+            engine = self._engine
+        if engine is not None:
+            engine.close()
+
+    def look(self) -> None:
+        """Gather facts; FactsArrived follows. Calls while that runs lead to one more run, not to a queue."""
+        if self._engine is None or self._facts_running:
+            self._facts_wanted = self._engine is not None
+            return
+        self._facts_running, self._facts_wanted = True, False
+        engine = self._engine
+
+        def job() -> None:
+            from memory_tui.tui.facts import gather
+
+            try:
+                self._app.post_message(messages.FactsArrived(gather(engine)))
+            except Cancelled:
+                return
+            except MemoryTuiError as error:
+                self._app.post_message(messages.FactsArrived(None, error))
+
+        self._run(job, "facts")
+
+    def looked(self) -> None:
+        """FactsArrived was handled; look again when somebody asked meanwhile."""
+        self._facts_running = False
+        if self._facts_wanted:
+            self.look()
+
+    def ask(self, query: str) -> int:
+        """Gather evidence for `query`; Gathered follows, unless a newer question comes first."""
+        number = self._next("search")
+        engine = self._engine
+        if self._cancel is not None:
+            self._cancel.cancel()
+        if engine is None:
+            return number
+        from memory_tui.engine import Cancel
+
+        cancel = self._cancel = Cancel()
+
+        def job() -> None:
+            if number != self._newest["search"]:
+                return
+            try:
+                self._app.post_message(messages.Gathered(number, engine.gather(query, cancel), None))
+            except Cancelled:
+                return
+            except MemoryTuiError as error:
+                self._app.post_message(messages.Gathered(number, None, error))
+
+        self._run(job, "search")
+        return number
+
+    def read(self, path: str) -> int:
+        """Read the note `path`; PageRead follows."""
+        number = self._next("page")
+        engine = self._engine
+
+        def job() -> None:
+            from memory_tui.tui.page import make_page
+
+            if engine is None or number != self._newest["page"]:
+                return
+            try:
+                page = make_page(engine.read(path), engine.chunks_of(path))
+                self._app.post_message(messages.PageRead(number, page, None))
+            except MemoryTuiError as error:
+                self._app.post_message(messages.PageRead(number, None, error))
+
+        self._run(job, "page")
+        return number
+
+    def current(self, kind: str, number: int) -> bool:
+        """Whether request `number` is still the newest of its kind; answers to older ones are dropped."""
+        return self._newest[kind] == number
+
+    def tell(self, work: Callable[[], str]) -> None:
+        """Do `work` on a worker thread and show the sentence it returns, or its error."""
+
+        def job() -> None:
+            try:
+                said = work()
+            except MemoryTuiError as error:
+                said = f"{error.message} {error.next_step}"
+            self._app.post_message(messages.Told(said.strip()))
+
+        self._run(job, "tell")
+
+    def _next(self, kind: str) -> int:
+        self._newest[kind] += 1
+        return self._newest[kind]
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job is under way, or news wait to be fetched."""
+        with self._lock:
+            return self._jobs > 0 or self._announced
+
+    def _run(self, job: Callable[[], None], group: str) -> None:
+        def counted() -> None:
+            try:
+                job()
+            finally:
+                with self._lock:
+                    self._jobs -= 1
+
+        with self._lock:
+            self._jobs += 1
+        # Not exclusive: that would not stop a thread, and numbers tell which answers are wanted.
+        self._app.run_worker(counted, group=group, thread=True)

@@ -1,0 +1,208 @@
+"""What the actions that work everywhere do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.app import App
+from textual.widget import Widget
+
+from memory_tui.tui.actions import find, why_nothing
+from memory_tui.tui.screens.base import View
+
+if TYPE_CHECKING:
+    from memory_tui.engine import Engine
+    from memory_tui.tui.bridge import Bridge
+
+
+class Doing(App[int]):
+    """The app's own `do_` methods; views and panes have theirs, and come first."""
+
+    bridge: Bridge
+    engine: Engine | None
+
+    @property
+    def view(self) -> View | None:
+        """The view in front; None while a dialogue or the palette is."""
+        return self.screen if isinstance(self.screen, View) else None
+
+    @property
+    def can_suspend(self) -> bool:
+        """Whether the terminal can be handed to another program."""
+        return not (self.is_headless or self.is_web)
+
+    async def action_do(self, name: str) -> None:
+        """Do the action called `name` where the user is, or say why not."""
+        view = self.view
+        if view is None:
+            return
+        reason = find(name, view.places()).refuse(view.context())
+        if reason:
+            view.say(reason)
+            return
+        for node in (view.focused or view).ancestors_with_self:
+            method = getattr(node, f"do_{name}", None)
+            if method is not None:
+                method()
+                break
+        view.update_hints()
+
+    def on_key(self, event: events.Key) -> None:
+        """Say why a key does nothing."""
+        view = self.view
+        if view is not None and event.key not in view.active_bindings:
+            view.say(why_nothing(event.character if event.is_printable and event.character else event.key,
+                                 view.places()))
+
+    def do_ask(self) -> None:
+        """Go to the query box."""
+        self.switch_mode("search")
+        self.call_after_refresh(self._focus_query)
+
+    def _focus_query(self) -> None:
+        for box in self.screen.query("#query"):
+            box.focus()
+
+    def do_browse(self) -> None:
+        """View 1."""
+        self.switch_mode("browse")
+
+    def do_search(self) -> None:
+        """View 2."""
+        self.switch_mode("search")
+
+    def do_index(self) -> None:
+        """View 3."""
+        self.switch_mode("index")
+
+    def do_commands(self) -> None:
+        """Open the palette."""
+        self.action_command_palette()
+
+    def do_help(self) -> None:
+        """Keys and signs of the pane in focus."""
+        from memory_tui.tui.screens.help import Help
+
+        if self.view is not None:
+            self.push_screen(Help(self.view.places()))
+
+    def do_next_pane(self) -> None:
+        """Next pane."""
+        self.action_focus_next()
+
+    def do_previous_pane(self) -> None:
+        """Previous pane."""
+        self.action_focus_previous()
+
+    def do_jump(self) -> None:
+        """Letters on the panes."""
+        from memory_tui.tui.screens.jump import Jump
+
+        def go(pane: Widget | None) -> None:
+            if pane is not None:
+                pane.focus()
+
+        self.push_screen(Jump(self.screen.focus_chain), go)
+
+    def do_zoom(self) -> None:
+        """Enlarge the pane in focus."""
+        pane = self.screen.focused
+        if pane is None or not self.screen.maximize(pane, container=False):
+            self.tell("This pane is not enlarged: it would show no more.")
+
+    def do_unzoom(self) -> None:
+        """Back to all panes."""
+        self.screen.minimize()
+
+    def do_theme(self) -> None:
+        """Choose colours."""
+        self.search_themes()
+
+    def do_redraw(self) -> None:
+        """Draw the screen again."""
+        self.refresh(layout=True)
+
+    def do_suspend(self) -> None:
+        """Go into the background."""
+        self.action_suspend_process()
+
+    def do_back(self) -> None:
+        """One step back."""
+        if not self._back():
+            self.tell("Nothing to go back to; q quits.")
+
+    def do_leave(self) -> None:
+        """One step back, from another view to the notes, and from there out."""
+        if self._back():
+            return
+        if self.current_mode != self.DEFAULT_MODE:
+            self.switch_mode(self.DEFAULT_MODE)
+            return
+        self.exit(0)
+
+    def do_leave_app(self) -> None:
+        """Quit."""
+        self.exit(0)
+
+    def action_help_quit(self) -> None:
+        """What ctrl+c says when nothing is selected."""
+        self.tell("ctrl+c copies what the mouse selected; q quits.")
+
+    def _back(self) -> bool:
+        if self.screen.maximized is not None:
+            self.screen.minimize()
+            return True
+        return self.view is not None and self.view.back()
+
+    def tell(self, sentence: str) -> None:
+        """Show a sentence in the message line of the view in front."""
+        if self.view is not None:
+            self.view.say(sentence)
+
+    def do_sync(self) -> None:
+        """Index changed files."""
+        if self.engine is not None:
+            self.engine.request_sync()
+            self.tell("Looking for changed files.")
+
+    def do_edit(self) -> None:
+        """Hand the terminal to the editor, at the line under the cursor."""
+        from memory_tui.tui.editor import edit
+
+        place = self.view.place_in_note() if self.view else None
+        if place is None or self.engine is None or self.view is None:
+            return
+        line = self.view.line_in_note()
+        with self.suspend():
+            problem = edit(str(self.engine.workspace / place[0]), line)
+        if not self.engine.watching:
+            self.engine.request_sync()
+        if problem:
+            self.tell(problem)
+
+    def do_cite(self) -> None:
+        """Copy the citation."""
+        place = self.view.place_in_note() if self.view else None
+        if place is not None:
+            self._copy(f"{place[0]}#L{place[1]}-L{place[2]}", "the citation")
+
+    def do_copy(self) -> None:
+        """Copy the text with its citation."""
+        place = self.view.place_in_note() if self.view else None
+        if place is not None and self.view is not None:
+            self._copy(f"{self.view.text_in_note()}\n\n{place[0]}#L{place[1]}-L{place[2]}\n", "text and citation")
+
+    def _copy(self, text: str, what: str) -> None:
+        from memory_tui.text.display import safe
+        from memory_tui.tui import clipboard
+
+        shown = safe(text, keep_newlines=True)
+        self.copy_to_clipboard(shown)
+
+        def job() -> str:
+            program = clipboard.copy(shown)
+            way = f"the terminal and {program}" if program else "the terminal"
+            return f"Sent {what} to the clipboard, through {way}."
+
+        self.bridge.tell(job)

@@ -1,0 +1,131 @@
+"""What the engine is like right now, gathered in one go on a worker thread; widgets only read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+from memory_tui.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
+from memory_tui.search.trace import Mode, Notice
+
+if TYPE_CHECKING:
+    from memory_tui.engine import Engine
+    from memory_tui.overview import FileRow, Item, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One part of the machinery: its name in words, whether it works, and why not."""
+
+    words: str
+    ok: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that the truth bar, the file tree and the index view show."""
+
+    workspace: str
+    read_only: bool
+    profile: str
+    profile_origin: str
+    mode: Mode
+    chunks: int
+    files: int
+    embedded: int
+    on_disk: int
+    fresh: int
+    rows: tuple[FileRow, ...]
+    pending: tuple[Item, ...]
+    failed: tuple[Item, ...]
+    left_out: tuple[Item, ...]
+    vector: Health
+    text: Health
+    provider: Health
+    requested: str
+    model: str
+    watching: bool
+    watch_detail: str
+    index_file: str
+    index_bytes: int
+    cached: int
+    config: str
+    today: date
+    notices: tuple[Notice, ...]
+
+    def after(self, news: Sequence[Event]) -> Facts:
+        """These facts with what `news` say of single files and the watcher; counts follow with the next gathering."""
+        told: dict[str, tuple[str, str, int | None]] = {}
+        watching, detail = self.watching, self.watch_detail
+        for event in news:
+            match event:
+                case FileIndexed():
+                    told[event.path] = ("fresh", "", event.chunks)
+                case FileFailed():
+                    told[event.path] = ("failed", event.reason, None)
+                case FileRemoved():
+                    told[event.path] = ("removed", "", None)
+                case WatchChanged():
+                    watching, detail = event.on, event.detail
+                case _:
+                    pass
+        if not told:
+            return replace(self, watching=watching, watch_detail=detail)
+        rows = tuple(_told(row, told.get(row.path)) for row in self.rows
+                     if told.get(row.path, ("",))[0] != "removed")
+        return replace(self, watching=watching, watch_detail=detail, rows=rows, chunks=sum(row.chunks for row in rows),
+                       files=sum(row.chunks > 0 for row in rows),
+                       pending=tuple(item for item in self.pending if item.path not in told))
+
+
+def _told(row: FileRow, told: tuple[str, str, int | None] | None) -> FileRow:
+    if told is None:
+        return row
+    state, detail, chunks = told
+    return replace(row, state=state, detail=detail, chunks=row.chunks if chunks is None else chunks)
+
+
+def gather(engine: Engine) -> Facts:
+    """The facts as they are now; looks at the disk, so for worker threads only. Raises MemoryTuiError."""
+    status = engine.status()
+    provider = _provider(status)
+    return Facts(
+        workspace=status.workspace_dir, read_only=status.read_only, profile=status.profile,
+        profile_origin=status.profile_origin, mode=_mode(status, provider, engine.settings.on("query.hybrid.enabled")),
+        chunks=status.chunks, files=status.files, embedded=status.embedded, on_disk=status.freshness.total,
+        fresh=status.freshness.fresh, rows=engine.files(), pending=status.freshness.pending,
+        failed=status.freshness.failed, left_out=status.freshness.left_out, vector=_vector(status),
+        text=Health("fts5", bool(status.fts["available"]), str(status.fts["engine"])), provider=provider,
+        requested=f"{status.requested_provider} ({status.provider_origin})", model=status.model,
+        watching=status.watching, watch_detail=status.watch_detail, index_file=status.db_path,
+        index_bytes=status.db_bytes, cached=int(status.cache["entries"]), config=status.config_path,
+        today=datetime.fromtimestamp(engine.now()).date(),
+        notices=status.notices)
+
+
+def _provider(status: Status) -> Health:
+    problem = next((notice for notice in status.notices if notice.code == "provider"), None)
+    if problem is not None:
+        cause = problem.message.removeprefix("Meaning-based recall is off: ")
+        return Health(f"{status.requested_provider} failed", False, cause)
+    if status.requested_provider == "none":
+        return Health("embedding off", True, "no provider was asked for")
+    return Health(f"{status.requested_provider} ok", True, status.provider_state)
+
+
+def _vector(status: Status) -> Health:
+    if status.chunks and not status.embedded:
+        return Health("no vectors", True, "nothing is embedded")
+    dims = f" {status.vector['dims']}d" if status.vector["dims"] else ""
+    words = ("vec0" if status.vector["available"] else "numpy") + dims
+    return Health(words, True, str(status.vector["engine"]))
+
+
+def _mode(status: Status, provider: Health, hybrid: bool) -> Mode:
+    indexed_without = status.chunks > 0 and status.embedded == 0
+    if not provider.ok or indexed_without or status.requested_provider == "none":
+        return "keywords only"
+    return "hybrid" if hybrid else "vectors only"

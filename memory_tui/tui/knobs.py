@@ -1,0 +1,109 @@
+"""The knobs of the tune strip: how each is shown, stepped and typed, and why some have no effect."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from memory_tui import profiles
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, check, parse, show
+from memory_tui.tui.session import PAIR, stepped
+
+SHORT = {
+    "profile": "", "query.hybrid.vectorWeight": "vec", "query.hybrid.textWeight": "txt", "query.minScore": "min",
+    "query.hybrid.temporalDecay.enabled": "decay", "query.hybrid.temporalDecay.halfLifeDays": "half",
+    "query.maxResults": "top", "query.hybrid.candidateMultiplier": "cand", "query.hybrid.mmr.enabled": "mmr",
+    "query.hybrid.mmr.lambda": "lambda", "query.hybrid.enabled": "hybrid", "recency.weight": "rec", "dateBoost": "day",
+}
+"""Labels for a strip of one line."""
+
+_NEEDS = {
+    "query.hybrid.temporalDecay.halfLifeDays": ("query.hybrid.temporalDecay.enabled", "decay is off"),
+    "recency.weight": ("query.hybrid.temporalDecay.enabled", "decay is off"),
+    "query.hybrid.mmr.lambda": ("query.hybrid.mmr.enabled", "mmr is off"),
+    "query.hybrid.textWeight": ("query.hybrid.enabled", "hybrid is off: vectors alone decide"),
+    "query.hybrid.vectorWeight": ("query.hybrid.enabled", "hybrid is off: vectors alone decide"),
+}
+
+TRACK, THUMB = "─", "●"
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """One knob as the strip shows it; `ignored` says why it has no effect, or is empty."""
+
+    knob: Knob
+    value: Scalar
+    origin: str
+    ignored: str
+    changed: bool
+
+    @property
+    def shown(self) -> str:
+        """The value in a few characters."""
+        return show(self.knob, self.value)
+
+    @property
+    def slides(self) -> bool:
+        """Whether the value has a place on a scale."""
+        return self.knob.high > self.knob.low
+
+    def share(self) -> float:
+        """Where the value is on its scale, 0 to 1; wide ranges are logarithmic, typed values can lie beyond the end."""
+        low, high = self.knob.low, self.knob.high
+        value = min(high, max(low, float(self.value)))
+        if _logarithmic(self.knob):
+            return math.log(value / low) / math.log(high / low)
+        return (value - low) / (high - low)
+
+    def at_share(self, share: float) -> Scalar:
+        """The value at `share` of the scale, on the knob's own grid."""
+        low, high = self.knob.low, self.knob.high
+        share = min(1.0, max(0.0, share))
+        value = low * (high / low) ** share if _logarithmic(self.knob) else low + (high - low) * share
+        value = min(high, max(low, round(round(value / self.knob.fine) * self.knob.fine, 6)))
+        return check(self.knob, value if isinstance(self.knob.default, float) else int(value))
+
+    def moved(self, direction: int, *, fine: bool = False) -> Scalar:
+        """The value a step up or down."""
+        if self.knob.key == "profile":
+            names = tuple(profiles.PROFILES)
+            return names[(names.index(str(self.value)) + direction) % len(names)]
+        return stepped(self.knob, self.value, direction, fine=fine)
+
+    def typed(self, text: str) -> Scalar:
+        """The value that somebody typed. Raises SettingError."""
+        return parse(self.knob, text)
+
+
+def _logarithmic(knob: Knob) -> bool:
+    return knob.low > 0 and knob.high / knob.low > 100
+
+
+def dials(settings: Settings, opened: Settings) -> list[Dial]:
+    """Every knob of the strip in its order."""
+    ignores = profiles.get(settings.word("profile")).ignores
+    found = []
+    for key in TUNE_KEYS:
+        value = settings.values[key]
+        ignored = ignores.get(key, "")
+        if not ignored and key in _NEEDS and not settings.on(_NEEDS[key][0]):
+            ignored = _NEEDS[key][1]
+        found.append(Dial(BY_KEY[key], value.value, value.origin, ignored, value.value != opened.values[key].value))
+    return found
+
+
+def slider(dial: Dial, width: int) -> str:
+    """The knob on its scale, `width` cells long."""
+    at = round(dial.share() * (width - 1))
+    return TRACK * at + THUMB + TRACK * (width - 1 - at)
+
+
+def describe(dial: Dial) -> str:
+    """What the knob does, its range and where its value comes from, in one line."""
+    knob = dial.knob
+    if dial.ignored:
+        return f"{knob.label} has no effect: {dial.ignored}"
+    scope = f"  {knob.low:g} to {knob.top:g}{knob.unit and ' '}{knob.unit}" if dial.slides else ""
+    pair = "; both weights add up to 1" if knob.key in PAIR else ""
+    return f"{knob.label}: {knob.help}{pair}{scope}  ({dial.origin})"

@@ -1,0 +1,1 @@
+"""The views, each imported when it is first shown."""

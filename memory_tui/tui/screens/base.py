@@ -1,0 +1,137 @@
+"""What every view has: the truth bar above, key hints below, and a way to say where the user is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.widget import Widget
+
+from memory_tui.events import Event
+from memory_tui.tui.actions import Context, bindings
+from memory_tui.tui.facts import Facts
+from memory_tui.tui.widgets.key_hints import KeyHints
+from memory_tui.tui.widgets.too_small import TooSmall
+from memory_tui.tui.widgets.truth_bar import TruthBar
+
+if TYPE_CHECKING:
+    from memory_tui.errors import MemoryTuiError
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.tui.app import MemoryApp
+    from memory_tui.tui.page import Page
+
+
+class View(Screen[None]):
+    """A screen with truth bar and key hints; subclasses compose what is between and answer to actions.
+
+    An action `x` runs the method `do_x` of the first node, from the focused one up, that has it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("notes"))
+    PLACE = ""
+    """The view's place in the action table."""
+    @property
+    def home(self) -> MemoryApp:
+        """The app, with its own type."""
+        return cast("MemoryApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """The frame around the view's own panes."""
+        yield TruthBar(self.home.workspace_name)
+        yield from self.compose_view()
+        yield KeyHints()
+        yield TooSmall()
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The panes between truth bar and key hints."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Follow the app's facts and events."""
+        self.home.facts_signal.subscribe(self, self._facts)
+        self.home.events_signal.subscribe(self, self._events)
+        if self.home.facts is not None:
+            self._facts(self.home.facts)
+
+    def _facts(self, facts: Facts) -> None:
+        self.query_one(TruthBar).show(facts, self.home.progress)
+        self.facts_changed(facts)
+        self.update_hints()
+
+    def _events(self, events: Sequence[Event]) -> None:
+        self.query_one(TruthBar).show(self.home.facts, self.home.progress)
+        self.events_came(events)
+        self.update_hints()
+
+    def facts_changed(self, facts: Facts, /) -> None:
+        """The engine's facts are other ones now."""
+
+    def events_came(self, events: Sequence[Event]) -> None:
+        """The engine told something."""
+
+    def on_screen_resume(self) -> None:
+        """The view is in front again."""
+        self.query_one(TruthBar).show(self.home.facts, self.home.progress)
+        self.update_hints()
+
+    def on_descendant_focus(self) -> None:
+        """Another pane is in focus."""
+        self.update_hints()
+
+    def places(self) -> tuple[str, ...]:
+        """Where the user is, nearest first, in terms of the action table."""
+        own = getattr(self.focused, "PLACES", ())
+        return tuple(dict.fromkeys((*own, *self.more_places(), self.PLACE, "everywhere")))
+
+    def more_places(self) -> tuple[str, ...]:
+        """Places of this view between the pane and the view itself."""
+        return ("notes",)
+
+    def context(self) -> Context:
+        """What decides which actions can be done now."""
+        facts = self.home.facts
+        return Context(
+            ready=self.home.engine is not None, read_only=facts is not None and facts.read_only,
+            can_suspend=self.home.can_suspend, syncing=self.home.progress is not None,
+            zoomed=self.maximized is not None, note=self.place_in_note() is not None, **self.more_context())
+
+    def more_context(self) -> dict[str, bool]:
+        """The fields of the context that only this view knows."""
+        return {}
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The note under the cursor: path, first and last line; None without one."""
+        return None
+
+    def line_in_note(self) -> int:
+        """The 1-based line at which an editor opens it."""
+        return 1
+
+    def text_in_note(self) -> str:
+        """The text of that place."""
+        return ""
+
+    def engine_opened(self) -> None:
+        """The engine can be asked from now on."""
+
+    def answered(self, number: int, evidence: Evidence | None, error: MemoryTuiError | None) -> None:
+        """What request `number` found out, or why it could not."""
+
+    def page_came(self, number: int, page: Page | None, error: MemoryTuiError | None) -> None:
+        """The note of request `number`, or why it cannot be shown."""
+
+    def update_hints(self) -> None:
+        """Bring the key hints up to date."""
+        if self.is_mounted:
+            self.query_one(KeyHints).show(self.places(), self.context())
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence in the message line for three seconds."""
+        self.query_one(KeyHints).say(sentence)
+
+    def back(self) -> bool:
+        """One step back inside the view; False when there is none."""
+        return False

@@ -1,0 +1,86 @@
+"""The keys of the pane in focus, and what the signs on this screen mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from memory_tui.tui import paint
+from memory_tui.tui.actions import ACTIONS, PLACES
+from memory_tui.tui.widgets.file_tree import SIGNS
+
+_FILES = [(sign, word) for word, (sign, _) in SIGNS.items() if word != "rebuild"]
+_CHUNKS = [("╭ │ ╰", "where a chunk begins and ends; chunks overlap, so there are two columns"),
+           ("▌", "the lines that the citation names")]
+_HITS = [(paint.VECTOR, "points for meaning (vector)"), (paint.TEXT, "points for words (text)"),
+         (paint.ADDED, "points added for being recent, or of a day that the question names"),
+         (paint.LOST, "points that age took away"), ("ever", "evergreen: the note has no day, so it does not age"),
+         ("+2 -1 =", "places up, down, or the same as under the baseline"),
+         ("*", "a knob that is not as the app was opened"),
+         ("new out", "recalled only now, or no longer")]
+
+SIGNS_OF = {
+    "browse": [*_FILES, *_CHUNKS], "reader": _CHUNKS, "search": _HITS,
+    "index": [*_FILES, ("×", "left out: not part of the memory, with the rule that says so")],
+}
+
+WORDS_OF = {
+    "browse": "Notes are the Markdown files the agent remembers. Each is cut into chunks, the pieces a search finds.",
+    "search": "A search scores chunks by meaning and by words. Those over minScore, best first, are recalled: given to "
+              "the agent. Below the line are those that were not, and why.",
+    "index": "The index is a copy made for searching. It can be deleted at any time; the notes are the truth.",
+    "reader": "The note as it is on disk.",
+}
+
+
+class Help(ModalScreen[None]):
+    """Scrolls when it is longer than the screen; esc, q and ? close it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark,enter", "dismiss", "Close"), Binding("j,down", "scroll(1)", "Down"),
+        Binding("k,up", "scroll(-1)", "Up"), Binding("ctrl+d,pagedown,space", "scroll(10)", "Page down"),
+        Binding("ctrl+u,pageup", "scroll(-10)", "Page up"),
+    ]
+
+    def __init__(self, places: Sequence[str]) -> None:
+        super().__init__()
+        self._places = places
+
+    def compose(self) -> ComposeResult:
+        """One text."""
+        with VerticalScroll(id="help") as box:
+            box.border_title = "Help"
+            box.border_subtitle = "esc closes"
+            yield Static(Content("\n").join(list(self._lines())))
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll by lines."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def _lines(self) -> Iterator[Content]:
+        for place in self._places:
+            if place in WORDS_OF:
+                yield Content(WORDS_OF[place])
+                yield Content("")
+        for place in self._places:
+            if place in SIGNS_OF:
+                yield Content.styled("Signs", "bold $primary")
+                for sign, meaning in SIGNS_OF[place]:
+                    yield Content.assemble((f"  {sign:<15}", "bold"), " ", meaning)
+                yield Content("")
+        for place in self._places:
+            actions = [action for action in ACTIONS if action.where == place and action.keys]
+            if actions:
+                yield Content.styled(PLACES[place], "bold $primary")
+            for action in actions:
+                keys = action.shown_keys
+                yield Content.assemble((f"  {keys:<15}", "bold"), " ", action.help)
+            if actions:
+                yield Content("")

@@ -1,0 +1,309 @@
+"""View 2: ask, see who is recalled and who is not, see why, and turn the knobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widget import Widget
+
+from memory_tui.errors import MemoryTuiError
+from memory_tui.events import Event, SyncFinished
+from memory_tui.search.trace import Trace
+from memory_tui.settings import Scalar
+from memory_tui.text.display import one_line, safe
+from memory_tui.tui.actions import bindings
+from memory_tui.tui.facts import Facts
+from memory_tui.tui.screens.base import View
+from memory_tui.tui.session import Answer, Tuning, changes, summary
+from memory_tui.tui.widgets.funnel import Funnel
+from memory_tui.tui.widgets.query_box import QueryBox
+from memory_tui.tui.widgets.results import Results, legend
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.tune_strip import TuneStrip
+from memory_tui.tui.widgets.why_pane import WhyPane
+
+if TYPE_CHECKING:
+    from memory_tui.search.evidence import Evidence
+
+
+INVITATION = "Type a question; the answer appears while you type."
+HOW = "Hits that the agent would get come first; below a line stand those that lost, each with the reason."
+
+
+class SearchView(View):
+    """Query box, hits, arithmetic, knobs and funnel."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("search"))
+    PLACE = "search"
+    AUTO_FOCUS = "#query"
+
+    def __init__(self, query: str = "") -> None:
+        super().__init__()
+        self._first = query
+        self._request = 0
+        self._asked = ""
+        self._answer: Answer | None = None
+        self._tuning: Tuning | None = None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The panes, top to bottom."""
+        yield QueryBox()
+        with Horizontal(id="panes"):
+            yield Results()
+            yield WhyPane()
+        yield TuneStrip()
+        yield Funnel()
+
+    def on_mount(self) -> None:
+        """Say how to begin, and ask the question that came from the command line."""
+        super().on_mount()
+        self._show_nothing()
+        self._invite()
+        if self.home.engine is not None:
+            self.engine_opened()
+
+    @property
+    def trace(self) -> Trace | None:
+        """The answer on screen."""
+        return self._answer.trace if self._answer else None
+
+    def engine_opened(self) -> None:
+        """Knobs are known now; what was typed meanwhile is asked."""
+        if self._tuning is not None or self.home.engine is None:
+            return
+        self._tuning = Tuning.start(self.home.engine.settings)
+        self._show_knobs()
+        self._invite()
+        box = self.query_one(QueryBox)
+        if self._first and not box.input.value:
+            box.input.value = self._first
+        if box.input.value:
+            self._ask(box.input.value)
+
+    def _invite(self) -> None:
+        facts, results = self.home.facts, self.query_one(Results)
+        if self.home.engine is None:
+            results.say("Opening the index ...", "You can type your question already.")
+        elif facts is not None and not facts.rows:
+            results.say(f"There are no notes in {self.home.workspace_name}/ yet, so nothing can be found.",
+                        "Write MEMORY.md or memory/YYYY-MM-DD.md there.")
+        else:
+            results.say(INVITATION, HOW, *self._suggestions())
+
+    def _suggestions(self) -> list[str]:
+        asked = self.home.suggestions
+        return ["", "For instance:", *(f"  {one_line(question)}" for question in asked)] if asked else []
+
+    # --- asking --------------------------------------------------------------------------------------------------
+
+    @on(QueryBox.Asked)
+    def _asked_for(self, event: QueryBox.Asked) -> None:
+        self._ask(event.query_text)
+
+    def _ask(self, query: str) -> None:
+        if self.home.engine is None:
+            return
+        if not query.strip():
+            self._request, self._asked = -1, ""
+            self._invite()
+            self._show_nothing()
+            return
+        self._request = self.home.bridge.ask(query)
+        self.query_one(QueryBox).outcome("asking ...")
+
+    def answered(self, number: int, evidence: Evidence | None, error: MemoryTuiError | None) -> None:
+        """Show what was found; answers to older questions never come here, and blank ones are not asked."""
+        engine, tuning = self.home.engine, self._tuning
+        if number != self._request or engine is None or tuning is None:
+            return
+        if evidence is None:
+            if error is not None:
+                self.query_one(Results).say(one_line(error.message), one_line(error.next_step))
+            self._show_nothing()
+            return
+        same = evidence.query == self._asked
+        self._asked = evidence.query
+        self._answer = Answer.of(engine.rank, evidence, tuning)
+        self._show(keep=same)
+
+    def _show(self, *, keep: bool) -> None:
+        tuning = self._tuning
+        if self._answer is None or tuning is None:
+            return
+        results = self.query_one(Results)
+        results.show(self._answer, compare=tuning.compared, keep=keep)
+        compared = f"change against {tuning.baseline.name} ({tuning.baseline.title})"
+        said = self._recalled()
+        results.name_frame(Content(said), Content(compared) if tuning.compared else legend())
+        self._show_outcome(said)
+        self._explain()
+
+    def _recalled(self) -> str:
+        trace = self.trace
+        if trace is None:
+            return ""
+        mode = "" if trace.mode == "hybrid" else f", {trace.mode}"
+        return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{mode}"
+
+    def _show_nothing(self) -> None:
+        """There is no answer: the list says why, the other panes are empty."""
+        self._answer = None
+        self.query_one(Results).name_frame(Content("Hits"), Content(""))
+        self._show_outcome("")
+        self._explain()
+
+    def _show_outcome(self, said: str) -> None:
+        self.query_one(QueryBox).outcome(said)
+        self._show_knobs()
+        self.query_one(Funnel).show(self.trace)
+
+    def _show_knobs(self) -> None:
+        tuning = self._tuning
+        if tuning is None:
+            return
+        verdict = ""
+        if tuning.compared and self._answer is not None:
+            verdict = summary(changes(self._answer.trace, self._answer.baseline))
+        self.query_one(TuneStrip).show(tuning.settings, tuning.opened, tuning.baseline.name, verdict)
+
+    @on(RowList.Moved, "#results")
+    def _explain(self) -> None:
+        shown = self._answer
+        self.query_one(WhyPane).show(self.query_one(Results).hit, shown.trace if shown else None,
+                                     shown.evidence if shown else None)
+        self.update_hints()
+
+    def events_came(self, events: Sequence[Event]) -> None:
+        """Notes changed: ask again, so that the list is about the notes as they are."""
+        asked = self.query_one(QueryBox).input.value
+        if asked.strip() and any(isinstance(e, SyncFinished) and e.indexed + e.removed for e in events):
+            self._ask(asked)
+
+    def facts_changed(self, _facts: Facts, /) -> None:
+        """Whether there are notes at all decides what the empty list says."""
+        if self._answer is None and not self.query_one(QueryBox).input.value.strip():
+            self._invite()
+
+    # --- knobs ---------------------------------------------------------------------------------------------------
+
+    @on(TuneStrip.Turned)
+    def _turned(self, event: TuneStrip.Turned) -> None:
+        if self._tuning is not None:
+            self._tune(self._with(event.key, event.value))
+
+    def _with(self, key: str, value: Scalar) -> Tuning | None:
+        if self._tuning is None or self.home.engine is None:
+            return None
+        if key == "profile":
+            return self._tuning.to(self.home.engine.with_profile(str(value)))
+        return self._tuning.set(key, value)
+
+    @on(TuneStrip.Reset)
+    def _reset(self, event: TuneStrip.Reset) -> None:
+        if self._tuning is not None:
+            self._tune(self._tuning.reset_all() if event.key == "profile" else self._tuning.reset(event.key))
+
+    @on(TuneStrip.Refused)
+    def _refused(self, event: TuneStrip.Refused) -> None:
+        self.say(event.why)
+
+    def _tune(self, tuning: Tuning | None) -> None:
+        if tuning is None or self.home.engine is None:
+            return
+        self._tuning = tuning
+        if self._answer is not None:
+            self._answer = Answer.of(self.home.engine.rank, self._answer.evidence, tuning, self._answer)
+            self._show(keep=True)
+        else:
+            self._show_knobs()
+            self.update_hints()
+
+    def do_undo(self) -> None:
+        """Undo the last turn of a knob."""
+        self._tune(self._tuning.undo() if self._tuning else None)
+
+    def do_redo(self) -> None:
+        """Redo it."""
+        self._tune(self._tuning.redo() if self._tuning else None)
+
+    def do_reset_all(self) -> None:
+        """All knobs as the app was opened."""
+        self._tune(self._tuning.reset_all() if self._tuning else None)
+
+    def do_base(self) -> None:
+        """Compare with the knobs as they are now from here on."""
+        if self._tuning is not None:
+            self._tune(self._tuning.rebase())
+            base = self._tuning.baseline
+            self.say(f"Baseline {base.name} is set: {base.title}. Further turns are compared with it.")
+
+    # --- moving about --------------------------------------------------------------------------------------------
+
+    def do_tune(self) -> None:
+        """Go to the knobs."""
+        self.query_one(TuneStrip).focus()
+
+    def do_why(self) -> None:
+        """Go to the arithmetic."""
+        self.query_one(WhyPane).focus()
+
+    def do_to_results(self) -> None:
+        """Ask at once if the typing has not rested yet, and go to the hits."""
+        box = self.query_one(QueryBox)
+        box.ask_now()
+        box.input.remember()
+        self.query_one(Results).focus()
+
+    def do_scroll_down(self) -> None:
+        """Scroll the arithmetic."""
+        self.query_one(WhyPane).scroll_relative(y=3, animate=False)
+
+    def do_scroll_up(self) -> None:
+        """Scroll the arithmetic back."""
+        self.query_one(WhyPane).scroll_relative(y=-3, animate=False)
+
+    @on(RowList.Chosen, "#results")
+    def _open_reader(self) -> None:
+        hit = self.query_one(Results).hit
+        if hit is not None:
+            from memory_tui.tui.screens.reader import ReaderView
+
+            self.app.push_screen(ReaderView(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line)))
+
+    def back(self) -> bool:
+        """From the other panes to the hits, if there are any."""
+        results = self.query_one(Results)
+        if self.focused is results or (self._answer is None and self.focused is self.query_one(QueryBox).input):
+            return False
+        results.focus()
+        return True
+
+    # --- where the user is ---------------------------------------------------------------------------------------
+
+    def more_context(self) -> dict[str, bool]:
+        """Answer and knobs."""
+        tuning = self._tuning
+        return {"answer": self._answer is not None, "undo": bool(tuning and tuning.past),
+                "redo": bool(tuning and tuning.future), "tuned": bool(tuning and tuning.tuned)}
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The chunk of the hit under the cursor."""
+        hit = self.query_one(Results).hit
+        return (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) if hit else None
+
+    def line_in_note(self) -> int:
+        """The first cited line."""
+        place = self.place_in_note()
+        return place[1] if place else 1
+
+    def text_in_note(self) -> str:
+        """The text of the hit's chunk."""
+        hit = self.query_one(Results).hit
+        if hit is None or self._answer is None:
+            return ""
+        return safe(self._answer.evidence.texts.get(hit.chunk.rowid, hit.snippet), keep_newlines=True)

@@ -1,0 +1,175 @@
+"""One question and the knobs turned for it: what is compared with what, and the way back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from memory_tui.search.trace import Trace
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, show
+
+if TYPE_CHECKING:
+    from memory_tui.search.evidence import Evidence
+
+Rank = Callable[["Evidence", Settings], Trace]
+
+PAIR = {"query.hybrid.vectorWeight": "query.hybrid.textWeight", "query.hybrid.textWeight": "query.hybrid.vectorWeight"}
+"""Weights that add up to 1: turning one turns the other."""
+
+ORIGIN = "tuned on screen"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Settings to compare with: `name` is a letter, `title` says what they are."""
+
+    name: str
+    title: str
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Where the knobs are, where they were, and what they are compared with; immutable."""
+
+    opened: Settings
+    settings: Settings
+    baseline: Baseline
+    past: tuple[Settings, ...] = ()
+    future: tuple[Settings, ...] = ()
+
+    @classmethod
+    def start(cls, settings: Settings) -> Tuning:
+        """Nothing turned yet; the baseline is what the app was opened with."""
+        return cls(settings, settings, Baseline("A", "as opened", settings))
+
+    def to(self, settings: Settings) -> Tuning:
+        """The knobs at `settings`; the same tuning when that changes nothing."""
+        if same(settings, self.settings):
+            return self
+        return replace(self, settings=settings, past=(*self.past, self.settings), future=())
+
+    def set(self, key: str, value: Scalar) -> Tuning:
+        """`key` at `value`; a weight takes its partner along. Raises SettingError."""
+        changes: dict[str, object] = {key: value}
+        if key in PAIR:
+            changes[PAIR[key]] = round(1 - float(value), 4)
+        return self.to(self.settings.update(changes, ORIGIN))
+
+    def reset(self, key: str) -> Tuning:
+        """`key` (and the other weight) as it was when the app was opened."""
+        keys = [key, PAIR[key]] if key in PAIR else [key]
+        values = {**self.settings.values, **{k: self.opened.values[k] for k in keys}}
+        return self.to(Settings(MappingProxyType(values)))
+
+    def reset_all(self) -> Tuning:
+        """Every knob as it was when the app was opened."""
+        return self.to(self.opened)
+
+    def undo(self) -> Tuning:
+        """One step back, if there is one."""
+        if not self.past:
+            return self
+        return replace(self, settings=self.past[-1], past=self.past[:-1], future=(self.settings, *self.future))
+
+    def redo(self) -> Tuning:
+        """One step forward again, if there is one."""
+        if not self.future:
+            return self
+        return replace(self, settings=self.future[0], past=(*self.past, self.settings), future=self.future[1:])
+
+    def rebase(self) -> Tuning:
+        """The knobs as they are now become the baseline, under the next letter."""
+        letter = chr(ord("A") + (ord(self.baseline.name) - ord("A") + 1) % 26)
+        return replace(self, baseline=Baseline(letter, self.difference() or "as opened", self.settings))
+
+    @property
+    def tuned(self) -> bool:
+        """Whether any knob differs from how the app was opened."""
+        return not same(self.settings, self.opened)
+
+    @property
+    def compared(self) -> bool:
+        """Whether any knob differs from the baseline."""
+        return not same(self.settings, self.baseline.settings)
+
+    def difference(self) -> str:
+        """What differs from how the app was opened, as `label value` words."""
+        return ", ".join(
+            f"{BY_KEY[key].label} {show(BY_KEY[key], self.settings.values[key].value)}" for key in TUNE_KEYS
+            if self.settings.values[key].value != self.opened.values[key].value)
+
+
+def same(one: Settings, other: Settings) -> bool:
+    """Whether two settings have equal values, wherever these came from."""
+    return all(one.values[key].value == other.values[key].value for key in BY_KEY)
+
+
+def stepped(knob: Knob, value: Scalar, direction: int, *, fine: bool = False) -> Scalar:
+    """`value` one step up (+1) or down (-1) on the knob's own grid, kept in its range; switches and choices turn."""
+    if knob.choices:
+        at = knob.choices.index(str(value)) if value in knob.choices else 0
+        return knob.choices[(at + direction) % len(knob.choices)]
+    if isinstance(knob.default, bool):
+        return direction > 0
+    step = knob.fine if fine else knob.step
+    grid = float(value) / step
+    # 1e-9 of a step absorbs the error of decimal fractions, so that 0.35 counts as a point of the grid.
+    target = (math.floor(grid + 1e-9) + 1 if direction > 0 else math.ceil(grid - 1e-9) - 1) * step
+    kept = min(knob.top, max(knob.low, round(target, 6)))
+    return kept if isinstance(knob.default, float) else int(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How a chunk's place differs from the baseline: `mark` is =, +2, -1, new, out or empty."""
+
+    mark: str
+    was: int | None = None
+
+
+def changes(now: Trace, before: Trace) -> dict[int, Change]:
+    """For each chunk (rowid) that is recalled now or was before, what became of it."""
+    old = {candidate.chunk.rowid: place for place, candidate in enumerate(before.recalled, 1)}
+    new = {candidate.chunk.rowid: place for place, candidate in enumerate(now.recalled, 1)}
+    found = {}
+    for rowid, place in new.items():
+        was = old.get(rowid)
+        if was is None:
+            found[rowid] = Change("new")
+        else:
+            found[rowid] = Change("=" if was == place else f"{was - place:+d}", was)
+    for rowid, was in old.items():
+        if rowid not in new:
+            found[rowid] = Change("out", was)
+    return found
+
+
+def summary(marks: dict[int, Change]) -> str:
+    """`2 up, 1 down, 1 new, 2 out, 2 same`."""
+    counts = {"up": 0, "down": 0, "new": 0, "out": 0, "same": 0}
+    for change in marks.values():
+        word = {"=": "same", "new": "new", "out": "out"}.get(change.mark) or ("up" if change.mark[0] == "+" else "down")
+        counts[word] += 1
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "nothing recalled"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was found, ranked under the knobs and under the baseline."""
+
+    evidence: Evidence
+    trace: Trace
+    baseline: Trace
+
+    @classmethod
+    def of(cls, rank: Rank, evidence: Evidence, tuning: Tuning, last: Answer | None = None) -> Answer:
+        """`evidence` ranked; the baseline of the `last` answer is used again where it is still the same."""
+        trace = rank(evidence, tuning.settings)
+        if not tuning.compared:
+            return cls(evidence, trace, trace)
+        known = last is not None and last.evidence is evidence and last.baseline.settings is tuning.baseline.settings
+        return cls(evidence, trace, last.baseline if last and known else rank(evidence, tuning.baseline.settings))

@@ -1,0 +1,279 @@
+"""The list of hits: recalled ones, the gates, and below them the losers with the reason in two words."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+from textual.content import Content
+
+from memory_tui import profiles
+from memory_tui.explain import wording
+from memory_tui.search.trace import (
+    BeyondLimit,
+    Candidate,
+    DisplacedByMmr,
+    Trace,
+    Unsearchable,
+)
+from memory_tui.text.display import one_line, safe
+from memory_tui.tui import paint
+from memory_tui.tui.actions import bindings
+from memory_tui.tui.paint import Piece, fit, fit_path, plural
+from memory_tui.tui.session import Answer, Change, changes
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.workspace.document import shown_day
+
+DECAY = "query.hybrid.temporalDecay.enabled"
+ONE_LINE_FROM = 78
+"""Cells from which a hit and its snippet share a line."""
+
+LEGEND: tuple[Piece, ...] = (
+    (paint.VECTOR, "vector"), (" vector  ", "muted"), (paint.TEXT, "text"), (" text  ", "muted"),
+    (paint.ADDED, "added"), (" added  ", "muted"), (paint.LOST, "lost"), (" lost to age ", "muted"),
+)
+"""What the parts of a bar mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Number `place` of all candidates: the one at `index` among those recalled, or among the losers."""
+
+    index: int
+    place: int
+    recalled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What stops the rows below it."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A file that no search can find as it is on disk."""
+
+    item: Unsearchable
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence in place of hits, or what to do next."""
+
+    text: str
+    style: str
+
+
+def legend() -> Content:
+    """What the parts of a bar mean, for a frame."""
+    colours = {"vector": "$primary", "text": "$accent", "added": "$success", "lost": "$quiet", "muted": "$quiet"}
+    return Content.assemble(*((text, colours[name]) for text, name in LEGEND))
+
+
+Row = Hit | Gate | Missing | Note
+
+
+def guide(sentence: str, *next_steps: str) -> list[Row]:
+    """Rows that say why there is nothing to list, and what to do."""
+    return [Note("", ""), Note(sentence, "strong"), *(Note(step, "muted") for step in next_steps if step), Note("", "")]
+
+
+def rows_of(trace: Trace) -> Iterator[Row]:
+    """The rows of the list, top to bottom. Losers are named, not looked at: most are never scrolled to."""
+    if trace.empty is not None:
+        yield from guide(*wording.empty(trace.empty))
+    kept = len(trace.recalled)
+    for i in range(kept):
+        yield Hit(i, i + 1, True)
+    beyond = _over_the_gate(trace)
+    if beyond:
+        yield Gate(_limit_label(trace))
+    for i in range(len(trace.lost)):
+        if i == beyond:
+            yield Gate(_floor_label(trace))
+        yield Hit(i, kept + i + 1, False)
+    if trace.unsearchable:
+        yield Gate("not searchable as they are on disk")
+        for item in trace.unsearchable:
+            yield Missing(item)
+
+
+def _over_the_gate(trace: Trace) -> int:
+    """How many losers, which come by falling score, passed minScore all the same."""
+    if trace.floor >= trace.settings.number("query.minScore"):
+        return trace.funnel.over_gate - len(trace.recalled)
+    # Under the relaxed floor a hit by meaning alone can lose with a higher score than one that passed.
+    return max((i + 1 for i, loser in enumerate(trace.lost)
+                if isinstance(loser.verdict, BeyondLimit | DisplacedByMmr)), default=0)
+
+
+def _limit_label(trace: Trace) -> str:
+    return f"not recalled: over the limit of {plural(trace.settings.whole('query.maxResults'), 'result')}"
+
+
+def _floor_label(trace: Trace) -> str:
+    least = trace.settings.number("query.minScore")
+    if trace.floor < least:
+        return f"not recalled: under minScore {least:.2f}, relaxed to {trace.floor:.2f} for keyword hits"
+    return f"not recalled: under minScore {trace.floor:.2f}"
+
+
+def perfect(trace: Trace) -> float:
+    """The score of a perfect hit, which fills a bar: both weights, and all that can be added."""
+    sides = sum(part.weight for part in (trace.recalled[0].vector, trace.recalled[0].text)) if trace.recalled else 1.0
+    if profiles.get(trace.profile).age == "multiply":
+        return max(1.0, sides)
+    recency = trace.settings.number("recency.weight") if trace.settings.on(DECAY) else 0.0
+    return max(1.0, sides + recency + (trace.settings.number("dateBoost") if trace.plan.day else 0.0))
+
+
+def score_bar(candidate: Candidate, scale: float, width: int) -> list[Piece]:
+    """What the score is made of: vector, text and added points, and as dots what age took away."""
+    factor = candidate.age.factor
+    parts = (
+        (paint.VECTOR, candidate.vector.points * factor), (paint.TEXT, candidate.text.points * factor),
+        (paint.ADDED, candidate.age.points + candidate.date_points), (paint.LOST, candidate.hybrid * (1 - factor)),
+    )
+    drawn = paint.bar(parts, scale, width)
+    names = {paint.VECTOR: "vector", paint.TEXT: "text", paint.ADDED: "added", paint.LOST: "lost", " ": ""}
+    pieces: list[Piece] = []
+    for glyph, name in names.items():
+        if count := drawn.count(glyph):
+            pieces.append((glyph * count, name))
+    return pieces
+
+
+class Results(RowList):
+    """Hits; `open` reads the note at the cited lines."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("results"))
+    PLACES: ClassVar[tuple[str, ...]] = ("results", "list")
+
+    def __init__(self) -> None:
+        super().__init__(id="results")
+        self.rows: list[Row] = []
+        self._trace: Trace | None = None
+        self._marks: dict[int, Change] = {}
+        self._scale, self._now = 1.0, 0.0
+
+    def show(self, answer: Answer, *, compare: bool, keep: bool) -> None:
+        """List `answer`; with `keep` the cursor stays on its chunk, else it goes to the first hit."""
+        key = self.key if keep else None
+        self._trace, self._now, self._scale = answer.trace, answer.trace.now, perfect(answer.trace)
+        self._marks = changes(answer.trace, answer.baseline) if compare else {}
+        self.rows = list(rows_of(answer.trace))
+        self.rows_changed(key)
+
+    def say(self, sentence: str, *next_steps: str) -> None:
+        """List nothing but a sentence and what to do next."""
+        self.rows = guide(sentence, *next_steps)
+        self.rows_changed()
+
+    @property
+    def hit(self) -> Candidate | None:
+        """The candidate under the cursor."""
+        row = self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
+        return self._candidate(row) if isinstance(row, Hit) else None
+
+    def _candidate(self, hit: Hit) -> Candidate | None:
+        if self._trace is None:
+            return None
+        return (self._trace.recalled if hit.recalled else self._trace.lost)[hit.index]
+
+    def count(self) -> int:
+        """Hits, gates and files that cannot be found."""
+        return len(self.rows)
+
+    def height_of(self, row: int, width: int, /) -> int:
+        """Hits take two lines where the list is narrow; sentences as many as they need."""
+        item = self.rows[row]
+        if isinstance(item, Note):
+            return len(paint.wrapped(item.text, width - 4))
+        return 2 if width < ONE_LINE_FROM and isinstance(item, Hit) else 1
+
+    def key_of(self, row: int, /) -> Hashable:
+        """The chunk; gates and missing files are skipped."""
+        item = self.rows[row]
+        candidate = self._candidate(item) if isinstance(item, Hit) else None
+        return candidate.chunk.id if candidate else None
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """One line of one row."""
+        item = self.rows[row]
+        match item:
+            case Gate():
+                return _gate(item, width)
+            case Missing():
+                return _missing(item.item, width)
+            case Note():
+                return [(f"  {paint.wrapped(item.text, width - 4)[line]}", item.style)]
+            case Hit():
+                candidate = self._candidate(item)
+                if candidate is None:
+                    return []
+                if width >= ONE_LINE_FROM:
+                    return self._wide(item, candidate, width)
+                return self._first(item, candidate, width) if line == 0 else \
+                    [(" " * 13, ""), *self._tail(item, candidate, width - 13)]
+
+    def _wide(self, hit: Hit, candidate: Candidate, width: int) -> list[Piece]:
+        room, bar = (22, 10) if width < 100 else (32, 16)
+        place = fit(_place(candidate, room, short=True), room)
+        return [*self._head(hit, candidate, bar), (f" {place}  ", "" if hit.recalled else "muted"),
+                *self._tail(hit, candidate, width - room - bar - 22)]
+
+    def _first(self, hit: Hit, candidate: Candidate, width: int) -> list[Piece]:
+        return [*self._head(hit, candidate, 14),
+                (f" {_place(candidate, width - 35)}", "" if hit.recalled else "muted")]
+
+    def _head(self, hit: Hit, candidate: Candidate, bar: int) -> list[Piece]:
+        """place, change, score, bar, age"""
+        change = self._marks.get(candidate.chunk.rowid)
+        mark = change.mark if change else ""
+        colour = {"out": "bad", "new": "good", "=": "muted"}.get(mark) or ("good" if mark.startswith("+") else "warn")
+        style = "strong" if hit.recalled else "muted"
+        return [(f"{hit.place:>3}", style), (f" {mark:>3}", colour), (f" {candidate.score:5.3f} ", style),
+                *score_bar(candidate, self._scale, bar), (f" {_age(candidate, self._now):>5}", "muted")]
+
+    def _tail(self, hit: Hit, candidate: Candidate, room: int) -> list[Piece]:
+        snippet = one_line(candidate.snippet[:600])
+        if hit.recalled:
+            return [(fit(snippet, room), "")]
+        reason = wording.reason(candidate.verdict)
+        change = self._marks.get(candidate.chunk.rowid)
+        if change is not None and change.was is not None:
+            reason += f"; was {wording.ordinal(change.was)}"
+        return [(reason, "warn"), (fit(f"  {snippet}", room - cell_len(reason)), "muted")]
+
+
+def _age(candidate: Candidate, now: float) -> str:
+    """The age as the score counts it; while it does not count, the age of the day in the note's name."""
+    days = candidate.age.age_days
+    if candidate.age.basis == "off" and (day := shown_day(candidate.chunk.path)) is not None:
+        days = (datetime.fromtimestamp(now).date() - day).days
+    return "ever" if days is None else wording.age(days)
+
+
+def _place(candidate: Candidate, room: int, *, short: bool = False) -> str:
+    chunk = candidate.chunk
+    lines = f":{chunk.start_line}-{chunk.end_line}"
+    path = chunk.path.removeprefix("memory/") if short else chunk.path
+    return fit_path(safe(path), max(1, room - len(lines))) + lines
+
+
+def _gate(gate: Gate, width: int) -> list[Piece]:
+    head = f"── {gate.label} "
+    room = width - len(head)
+    return [(head, "mark"), ("─" * room, "rule")]
+
+
+def _missing(item: Unsearchable, width: int) -> list[Piece]:
+    room = max(12, width // 3)
+    path = fit(fit_path(safe(item.path), room), room)
+    return [("  -     ----- ", "muted"), (path, "muted"), (f"  {item.state}: {one_line(item.detail)}", "warn")]

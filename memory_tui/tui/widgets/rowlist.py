@@ -1,0 +1,248 @@
+"""The list under every list: rows of any height, drawn when they are seen, with a cursor that stays on its row."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable
+from itertools import accumulate
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from memory_tui.tui.actions import bindings
+from memory_tui.tui.paint import Piece, strip
+
+
+class RowList(ScrollView, can_focus=True):
+    """A scrolling list; subclasses say how many rows there are and draw one line of one row at a time."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("list"))
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "row--cursor", "row--blurred", "row--muted", "row--strong", "row--good", "row--warn", "row--bad",
+        "row--rule", "row--vector", "row--text", "row--added", "row--lost", "row--head", "row--mark", "row--cited",
+        "row--selected",
+    }
+
+    cursor: reactive[int] = reactive(-1, init=False)
+
+    class Moved(Message):
+        """The cursor is on another row, by key, mouse or because rows changed."""
+
+        def __init__(self, rows: RowList) -> None:
+            super().__init__()
+            self.rows = rows
+
+        @property
+        def control(self) -> RowList:
+            """The list whose cursor moved."""
+            return self.rows
+
+    class Chosen(Moved):
+        """Enter was pressed on a row, or the row under the cursor was clicked."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._tops: list[int] = [0]
+        self._laid_out = 0
+        self._titles = (Content(""), Content(""))
+        self._styles: dict[str, Style] = {}
+        self._base = Style()
+
+    # --- what subclasses say -------------------------------------------------------------------------------------
+
+    def count(self) -> int:
+        """How many rows there are."""
+        raise NotImplementedError
+
+    def height_of(self, _row: int, _width: int, /) -> int:
+        """How many lines a row takes."""
+        return 1
+
+    def key_of(self, row: int, /) -> Hashable:
+        """What `row` is about, so that the cursor finds it again; None when the cursor skips it."""
+        return row
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """Line `line` of `row` as pieces of safe text."""
+        raise NotImplementedError
+
+    # --- rows ----------------------------------------------------------------------------------------------------
+
+    @property
+    def inner_width(self) -> int:
+        """Cells that a row can use."""
+        return self.scrollable_content_region.width
+
+    def rows_changed(self, keep: Hashable = None) -> None:
+        """Rows are other ones now; the cursor goes to the row about `keep`, else to the first it may stand on."""
+        self._measure()
+        rows = range(self.count())
+        found = next((row for row in rows if keep is not None and self.key_of(row) == keep), None)
+        if found is None:
+            found = next((row for row in rows if self.key_of(row) is not None), -1)
+        moved = found != self.cursor
+        self.set_reactive(RowList.cursor, found)
+        self.show_cursor()
+        self.refresh()
+        if moved or keep is None:
+            self.post_message(self.Moved(self))
+
+    def name_frame(self, title: Content, subtitle: Content | None = None) -> None:
+        """Set the titles of the frame, and redraw it only when they are other ones."""
+        if title != self._titles[0]:
+            self.border_title = title
+        if subtitle is not None and subtitle != self._titles[1]:
+            self.border_subtitle = subtitle
+        self._titles = (title, self._titles[1] if subtitle is None else subtitle)
+
+    def _measure(self) -> None:
+        self.lay_out(self.inner_width)
+        self.virtual_size = Size(self.inner_width, self._tops[-1])
+
+    def lay_out(self, width: int) -> None:
+        """Find out at which line each row begins when rows are `width` cells wide."""
+        self._laid_out = width
+        self._tops = [0, *accumulate(self.height_of(row, width) for row in range(self.count()))]
+
+    def on_resize(self) -> None:
+        """Row heights follow the width."""
+        self._measure()
+        self.show_cursor()
+
+    @property
+    def key(self) -> Hashable:
+        """What the row under the cursor is about; None without a row."""
+        return self.key_of(self.cursor) if 0 <= self.cursor < self.count() else None
+
+    # --- cursor --------------------------------------------------------------------------------------------------
+
+    def watch_cursor(self) -> None:
+        """Keep the row under the cursor in sight."""
+        self.show_cursor()
+        self.refresh()
+        self.post_message(self.Moved(self))
+
+    def show_cursor(self) -> None:
+        """Scroll as little as needed to see the row under the cursor."""
+        if 0 <= self.cursor < len(self._tops) - 1:
+            top, bottom = self._tops[self.cursor], self._tops[self.cursor + 1]
+            self.scroll_to_region(Region(0, top, self.inner_width, bottom - top), animate=False, force=True,
+                                  immediate=True)
+
+    def go(self, row: int, direction: int = 1) -> None:
+        """Move the cursor to `row`, or to the next one in `direction` on which it may stand."""
+        count = self.count()
+        row = min(max(row, 0), count - 1)
+        for step in (direction, -direction):
+            at = row
+            while 0 <= at < count:
+                if self.key_of(at) is not None:
+                    self.cursor = at
+                    return
+                at += step
+
+    def do_down(self) -> None:
+        """Next row."""
+        self._by(1)
+
+    def do_up(self) -> None:
+        """Previous row."""
+        self._by(-1)
+
+    def _by(self, direction: int) -> None:
+        row = self.cursor + direction
+        while 0 <= row < self.count():
+            if self.key_of(row) is not None:
+                self.cursor = row
+                return
+            row += direction
+        # Rows at the ends on which the cursor cannot stand come into sight all the same.
+        self.scroll_relative(y=direction, animate=False)
+
+    def do_top(self) -> None:
+        """First row."""
+        self.go(0)
+        self.scroll_home(animate=False)
+
+    def do_bottom(self) -> None:
+        """Last row."""
+        self.go(self.count() - 1, -1)
+
+    def do_page_down(self) -> None:
+        """Half a page down."""
+        self._page(1)
+
+    def do_page_up(self) -> None:
+        """Half a page up."""
+        self._page(-1)
+
+    def _page(self, direction: int) -> None:
+        if self.cursor < 0:
+            self.scroll_relative(y=direction * max(1, self.size.height // 2), animate=False)
+            return
+        line = self._tops[self.cursor] + direction * max(1, self.size.height // 2)
+        self.go(self.row_at(max(0, line)), direction)
+
+    def row_at(self, line: int) -> int:
+        """The row that covers `line` of the whole list; the count when the list ends above it."""
+        return bisect_right(self._tops, line) - 1
+
+    def on_click(self, event: events.Click) -> None:
+        """Select what is clicked; a click on what is selected opens it."""
+        offset = event.get_content_offset(self)
+        row = self.row_at(offset.y + self.scroll_offset.y) if offset else self.count()
+        if row >= self.count() or self.key_of(row) is None:
+            return
+        if row == self.cursor and (event.chain > 1 or self.opens_at_once(row)):
+            self.post_message(self.Chosen(self))
+        self.cursor = row
+
+    def opens_at_once(self, _row: int, /) -> bool:
+        """Whether one click on a row is enough when the cursor is there already."""
+        return False
+
+    def do_open(self) -> None:
+        """Tell that the row under the cursor was chosen."""
+        if self.key is not None:
+            self.post_message(self.Chosen(self))
+
+    # --- drawing -------------------------------------------------------------------------------------------------
+
+    def notify_style_update(self) -> None:
+        """Styles may have changed with the theme."""
+        self._styles.clear()
+        super().notify_style_update()
+
+    def style_of(self, name: str) -> Style:
+        """The style called `name`, without the widget's own."""
+        if name not in self._styles:
+            self._styles[name] = self.get_component_rich_style(f"row--{name}", partial=True)
+        return self._styles[name]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines to draw; what they have in common is worked out once."""
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the list as it is scrolled now."""
+        width = self.inner_width
+        if width != self._laid_out:
+            # The first frame at a new size is drawn before the resize is told.
+            self.lay_out(width)
+        base = self._base
+        line = y + self.scroll_offset.y
+        row = self.row_at(line)
+        if row >= self.count():
+            return Strip.blank(width, base)
+        if row == self.cursor:
+            base += self.style_of("cursor" if self.has_focus else "blurred")
+        return strip(self.draw(row, line - self._tops[row], width), width, base, self.style_of)

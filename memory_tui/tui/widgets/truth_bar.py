@@ -1,0 +1,142 @@
+"""The first line of every screen: in words, what searches go by now and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from textual import events
+from textual.content import Content
+from textual.widget import Widget
+
+from memory_tui.explain import wording
+from memory_tui.text.display import one_line
+from memory_tui.tui.facts import Facts
+from memory_tui.tui.paint import fit_path, plural
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A statement in a long and a short form; those of low `weight` are shortened, then dropped, first."""
+
+    long: str
+    short: str
+    weight: int
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a sync is."""
+
+    done: int
+    total: int
+    path: str
+
+
+DROPPED_LATER = 30
+"""By how much weight a statement outlives being shortened."""
+
+
+LOST: Mapping[str, tuple[str, str]] = {
+    "keywords only": ("meaning-based recall is off", "no search by meaning"),
+    "vectors only": ("keyword search is off", "no search by words"),
+}
+"""What a reduced mode cannot do, at length and in short."""
+
+
+def opening(name: str) -> list[Part]:
+    """What is said while the index is being opened."""
+    return [Part(" OPENING ", " OPENING ", 99, "$text on $panel"), Part(name, name, 50)]
+
+
+def statements(facts: Facts, progress: Progress | None) -> list[Part]:
+    """Every statement of the truth bar, in order."""
+    parts = [_mode(facts, progress)]
+    if progress is not None:
+        parts.append(Part(fit_path(one_line(progress.path), 40), "", 30, "$quiet"))
+    if not facts.provider.ok:
+        parts.append(Part(f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
+                          f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}", 84, "$text-error"))
+    if facts.mode in LOST:
+        parts.append(Part(*LOST[facts.mode], 83, "$text-warning"))
+    parts.append(Part(f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}",
+                      f"{facts.chunks}c/{facts.files}f", 75))
+    if facts.pending and progress is None and not _stale(facts):
+        parts.append(Part(f"{len(facts.pending)} pending", f"{len(facts.pending)} pending", 85, "$text-warning"))
+    if facts.failed:
+        parts.append(Part(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$text-error"))
+    for health, weight in ((facts.vector, 40), (facts.text, 35)):
+        style = "$quiet" if health.ok else "$text-error"
+        short = health.words if health.ok else f"{health.words}: {one_line(health.detail, 24)}"
+        parts.append(Part(short, short, weight if health.ok else 82, style))
+    if facts.provider.ok:
+        parts.append(Part(facts.provider.words, facts.provider.words, 45, "$quiet"))
+    watch = "watch on" if facts.watching else "watch off"
+    parts.append(Part(watch, watch, 42 if facts.watching else 78, "$quiet" if facts.watching else "$text-warning"))
+    if facts.read_only:
+        parts.append(Part("read-only", "read-only", 76, "$text-warning"))
+    parts.append(Part(f"rules {facts.profile}", f"rules {facts.profile}", 90, "$text-accent"))
+    return parts
+
+
+def _stale(facts: Facts) -> bool:
+    return bool(facts.pending) and not facts.watching
+
+
+def _mode(facts: Facts, progress: Progress | None) -> Part:
+    if progress is not None:
+        text = f" INDEXING {progress.done}/{progress.total} "
+        return Part(text, text, 99, "bold $text on $primary-muted")
+    if facts.mode in ("keywords only", "vectors only"):
+        word = wording.mode(facts.mode)
+        return Part(f" {word} ", f" {word} ", 99, "bold $text on $warning-muted")
+    if _stale(facts):
+        text = f" STALE  {plural(len(facts.pending), 'file')} changed, r indexes "
+        return Part(text, text, 99, "bold $text on $warning-muted")
+    if facts.mode == "nothing":
+        return Part(" NO SEARCH ", " NO SEARCH ", 99, "bold $text on $error-muted")
+    return Part(f" {wording.mode(facts.mode)} ", f" {wording.mode(facts.mode)} ", 99, "bold $text on $success-muted")
+
+
+def fitted(parts: Sequence[Part], width: int) -> list[tuple[str, str]]:
+    """(text, style) of the statements that fit `width` cells, two blanks apart; the weightiest always stay."""
+    shown = {i: part.long for i, part in enumerate(parts)}
+    steps = sorted([(part.weight, i, part.short) for i, part in enumerate(parts)]
+                   + [(part.weight + DROPPED_LATER, i, "") for i, part in enumerate(parts)])
+
+    def length() -> int:
+        texts = [text for text in shown.values() if text]
+        return sum(map(cell_len, texts)) + 2 * (len(texts) - 1) + 1
+
+    for _, i, text in steps:
+        if length() <= width:
+            break
+        shown[i] = text
+    return [(text, parts[i].style) for i, text in shown.items() if text]
+
+
+class TruthBar(Widget):
+    """One line; a click opens the index view, which shows the same in full."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._parts = opening(name)
+
+    def show(self, facts: Facts | None, progress: Progress | None) -> None:
+        """Say what `facts` are; nothing changes before the first ones."""
+        if facts is not None and (parts := statements(facts, progress)) != self._parts:
+            self._parts = parts
+            self.refresh()
+
+    def render(self) -> Content:
+        """The statements that fit."""
+        pieces = fitted(self._parts, self.size.width)
+        blank = ("  ", "")
+        return Content.assemble(*[piece for pair in pieces for piece in (pair, blank)])
+
+    async def on_click(self, event: events.Click) -> None:
+        """Open what the line reports."""
+        event.stop()
+        await self.app.run_action("do('index')")

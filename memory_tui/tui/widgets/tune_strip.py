@@ -1,0 +1,304 @@
+"""The knobs of the ranking: every turn re-ranks what the last question gathered."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.binding import BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.widget import Widget
+
+from memory_tui.errors import SettingError
+from memory_tui.settings import Scalar, Settings
+from memory_tui.tui.actions import bindings
+from memory_tui.tui.knobs import SHORT, Dial, describe, dials, slider
+from memory_tui.tui.paint import fit
+
+CELL = 29
+LABEL, VALUE, SLIDER = 11, 7, 9
+"""Cells of a knob's name, its value with the mark of a changed one, and its scale."""
+
+
+class TuneStrip(Widget, can_focus=True):
+    """A grid of knobs with sliders; a line of values where the screen is low."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("tune"))
+    PLACES: ClassVar[tuple[str, ...]] = ("tune",)
+
+    class Turned(Message):
+        """A knob was turned to another value."""
+
+        def __init__(self, key: str, value: Scalar) -> None:
+            super().__init__()
+            self.key, self.value = key, value
+
+    class Reset(Message):
+        """One knob goes back to how the app was opened."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
+    class Refused(Message):
+        """A knob did not turn; `why` is a sentence."""
+
+        def __init__(self, why: str) -> None:
+            super().__init__()
+            self.why = why
+
+    def __init__(self) -> None:
+        super().__init__(id="tune")
+        self.border_title = "Tune"
+        self._dials: list[Dial] = []
+        self._at = 1
+        self._typed = ""
+        self._verdict = ""
+        self._letter = "A"
+
+    def show(self, settings: Settings, opened: Settings, letter: str, verdict: str) -> None:
+        """Show the knobs, and in `verdict` how the hits differ from baseline `letter`."""
+        shown = dials(settings, opened)
+        if (shown, verdict, letter) == (self._dials, self._verdict, self._letter):
+            return
+        self._dials, self._verdict, self._letter = shown, verdict, letter
+        self.border_title = Content(f"Tune  against {letter}: {verdict}" if verdict else "Tune")
+        self._describe()
+        self.refresh()
+
+    @property
+    def dial(self) -> Dial | None:
+        """The knob under the cursor."""
+        return self._dials[self._at] if self._dials else None
+
+    def _describe(self) -> None:
+        if self.dial is not None:
+            self.border_subtitle = Content(describe(self.dial)) if self.has_focus else Content("")
+
+    # --- keys ----------------------------------------------------------------------------------------------------
+
+    def do_next_knob(self) -> None:
+        """Next knob."""
+        self._select(self._at + 1)
+
+    def do_previous_knob(self) -> None:
+        """Previous knob."""
+        self._select(self._at - 1)
+
+    def _select(self, at: int) -> None:
+        self._typed = ""
+        self._at = at % max(1, len(self._dials))
+        self._describe()
+        self.refresh()
+
+    def do_less(self) -> None:
+        """A step less."""
+        self._step(-1)
+
+    def do_more(self) -> None:
+        """A step more."""
+        self._step(1)
+
+    def do_less_fine(self) -> None:
+        """A fine step less."""
+        self._step(-1, fine=True)
+
+    def do_more_fine(self) -> None:
+        """A fine step more."""
+        self._step(1, fine=True)
+
+    def _step(self, direction: int, *, fine: bool = False) -> None:
+        if self.dial is not None:
+            self._turn(self.dial, self.dial.moved(direction, fine=fine))
+
+    def _turn(self, dial: Dial, value: Scalar) -> None:
+        self._typed = ""
+        if dial.ignored:
+            self.post_message(self.Refused(f"{describe(dial)}."))
+        elif value == dial.value:
+            end = "on or off" if isinstance(value, bool) else f"{dial.knob.low:g} to {dial.knob.top:g}"
+            self.post_message(self.Refused(f"{dial.knob.label} is {dial.shown} already; it goes {end}."))
+        else:
+            self.post_message(self.Turned(dial.knob.key, value))
+            return
+        self.refresh()
+
+    def do_reset(self) -> None:
+        """This knob as the app was opened."""
+        if self.dial is None:
+            return
+        if self.dial.changed:
+            self.post_message(self.Reset(self.dial.knob.key))
+        else:
+            self.post_message(self.Refused(f"{self.dial.knob.label} is as the app was opened."))
+
+    def on_key(self, event: events.Key) -> None:
+        """Digits type a value, enter takes it, escape drops it."""
+        character = event.character or ""
+        starts = character.isascii() and ((character.isdigit() and character != "0") or character == ".")
+        if starts or (self._typed and character.isascii() and character.isdigit()):
+            if self.dial is not None and not self.dial.slides:
+                self.post_message(self.Refused(f"{self.dial.knob.label} takes no number; h and l turn it."))
+            else:
+                self._typed += character
+        elif self._typed and event.key == "backspace":
+            self._typed = self._typed[:-1]
+        elif self._typed and event.key == "escape":
+            self._typed = ""
+        elif self._typed and event.key == "enter":
+            self._take()
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+        self.refresh()
+
+    def _take(self) -> None:
+        typed, self._typed = self._typed, ""
+        if self.dial is None:
+            return
+        try:
+            self._turn(self.dial, self.dial.typed(typed))
+        except SettingError as error:
+            self.post_message(self.Refused(error.message))
+
+    def on_focus(self) -> None:
+        """The knob under the cursor is explained while the strip is in focus."""
+        self._describe()
+        self.refresh(layout=True)
+
+    def on_blur(self) -> None:
+        """A value that was not taken is dropped."""
+        self._typed = ""
+        self._describe()
+        self.refresh(layout=True)
+
+    # --- mouse ---------------------------------------------------------------------------------------------------
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Choose a knob; on its slider, take hold of it."""
+        found = self._knob_at(event)
+        if found is None:
+            return
+        self._select(found[0])
+        if found[1] is not None:
+            self.capture_mouse()
+            self._slide(found[1])
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drag the slider."""
+        if self.app.mouse_captured is self and self.dial is not None:
+            left = self._at // self._rows() * CELL + LABEL + VALUE + 1
+            self._slide((event.get_content_offset_capture(self).x - left) / (SLIDER - 1))
+
+    def on_mouse_up(self) -> None:
+        """Let go of the slider."""
+        self.release_mouse()
+
+    def _slide(self, share: float) -> None:
+        if self.dial is None:
+            return
+        if not self.dial.slides:
+            self._step(-1 if self.dial.value is True else 1)
+        elif (value := self.dial.at_share(share)) != self.dial.value or self.dial.ignored:
+            self._turn(self.dial, value)
+
+    def _knob_at(self, event: events.MouseEvent) -> tuple[int, float | None] | None:
+        """The knob under the mouse, and where on its slider."""
+        offset = event.get_content_offset(self)
+        if offset is None or self._packed:
+            return None
+        column, x = divmod(offset.x, CELL)
+        at = column * self._rows() + offset.y
+        if offset.y >= self._rows() or at >= len(self._dials):
+            return None
+        left = LABEL + VALUE + 1
+        return at, (x - left) / (SLIDER - 1) if left <= x < left + SLIDER or not self._dials[at].slides else None
+
+    # --- drawing -------------------------------------------------------------------------------------------------
+
+    @property
+    def _packed(self) -> bool:
+        return self.styles.border_top[0] == ""
+
+    def _columns(self) -> int:
+        return max(1, (self.content_size.width + 1) // CELL)
+
+    def _rows(self) -> int:
+        return -(-len(SHORT) // self._columns())
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One or three lines where the screen is low, else as many as the grid has rows."""
+        del container, viewport
+        if self._packed:
+            return 3 if self.has_focus else 1
+        return -(-len(SHORT) // max(1, (width + 1) // CELL))
+
+    def render(self) -> Content:
+        """The strip at its size."""
+        if not self._dials:
+            return Content("")
+        return self._line() if self._packed else self._grid()
+
+    def _grid(self) -> Content:
+        rows, columns = self._rows(), self._columns()
+        lines = []
+        for y in range(rows):
+            cells = [self._cell(column * rows + y) for column in range(columns)]
+            lines.append(Content("").join(cells))
+        return Content("\n").join(lines)
+
+    def _cell(self, at: int) -> Content:
+        if at >= len(self._dials):
+            return Content(" " * CELL)
+        dial = self._dials[at]
+        here = self.has_focus and at == self._at
+        cursor = "bold reverse" if self.app.no_color else "bold $block-cursor-foreground on $block-cursor-background"
+        label = cursor if here else "$quiet"
+        value = f"{self._typed}_" if here and self._typed else dial.shown
+        strong = "$faint" if dial.ignored else "bold $text-accent" if dial.changed else ""
+        if dial.knob.choices:
+            tail = fit(value + ("*" if dial.changed else ""), VALUE + SLIDER + 1)
+            return Content.assemble((fit(f" {dial.knob.label}", LABEL), label), (tail, strong), " ")
+        scale = "no effect" if dial.ignored else slider(dial, SLIDER) if dial.slides else " " * SLIDER
+        marked = fit(value, VALUE - 1, "right") + ("*" if dial.changed else " ")
+        return Content.assemble((fit(f" {dial.knob.label}", LABEL), label), (marked, strong), " ",
+                                (scale, "$faint" if dial.ignored else "$primary"), " ")
+
+    def _line(self) -> Content:
+        parts: list[Content] = []
+        for at, dial in enumerate(self._dials):
+            if not self.has_focus and (dial.ignored or dial.knob.key in _SECOND):
+                continue
+            here = self.has_focus and at == self._at
+            value = f"{self._typed}_" if here and self._typed else dial.shown
+            text = f"{SHORT[dial.knob.key]} {value}{'*' if dial.changed else ''}".strip()
+            style = ("reverse" if here else "$faint" if dial.ignored else
+                     "bold $text-accent" if dial.changed else "")
+            parts.append(Content.styled(text, style))
+        verdict = Content.styled(f"  vs {self._letter}: {self._verdict}" if self._verdict else "", "$text-accent")
+        if not self.has_focus:
+            return Content.assemble((" t ", "bold $footer-key-foreground"), Content("  ").join(parts), verdict)
+        lines = _folded(parts, self.content_size.width - 1)
+        help_line = Content.styled(f" {describe(self.dial)}" if self.dial else "", "$quiet")
+        return Content("\n").join([*lines[:2], help_line])
+
+
+_SECOND = ("query.hybrid.enabled", "query.hybrid.mmr.lambda", "query.hybrid.candidateMultiplier", "recency.weight",
+           "dateBoost")
+"""Knobs that a strip of one line leaves out."""
+
+
+def _folded(parts: list[Content], width: int) -> list[Content]:
+    lines, line, used = [], Content(" "), 1
+    for part in parts:
+        length = cell_len(part.plain)
+        if used > 1 and used + 2 + length > width:
+            lines.append(line)
+            line, used = Content(" "), 1
+        line = Content.assemble(line, "  " if used > 1 else "", part)
+        used += length + (2 if used > 1 else 0)
+    return [*lines, line]

@@ -1,0 +1,181 @@
+"""Labelled questions, asked once and measured under any settings; two measurements compared question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_tui.errors import LabelError
+from memory_tui.explain.probes import Probe
+from memory_tui.explain.proposed import subset
+from memory_tui.explain.replay import Replay
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.trace import ChunkRef
+from memory_tui.settings import Settings
+from memory_tui.tune import metrics
+from memory_tui.tune.labels import Notebook, Query
+from memory_tui.tune.metrics import Gain, Scores
+
+Ask = Callable[[str], Evidence]
+Progress = Callable[[int, int], None]
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A labelled question and what the index knows about it."""
+
+    query: Query
+    evidence: Evidence
+    replay: Replay
+
+    @classmethod
+    def of(cls, query: Query, evidence: Evidence) -> Case:
+        """`evidence` reduced to what can be a candidate, so that hundreds of questions fit in memory."""
+        small, _ = subset(evidence)
+        return cls(query, small, Replay(small))
+
+    def hits(self, settings: Settings) -> tuple[ChunkRef, ...]:
+        """What is recalled under `settings`, in order."""
+        return tuple(self.evidence.refs[row] for row in self.replay.recalled(settings))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One question's answer: its metrics and what was recalled."""
+
+    query: Query
+    scores: Scores
+    hits: tuple[ChunkRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scorecard:
+    """All questions measured under one set of settings, and the means; `unjudged` questions have no labels to go by."""
+
+    rows: tuple[Measured, ...]
+    mean: Scores
+    unjudged: int = 0
+
+    def column(self, metric: str) -> list[float]:
+        """One metric of each question."""
+        return [row.scores[metric] for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One question before and after."""
+
+    text: str
+    before: Scores
+    after: Scores
+
+    def difference(self, metric: str) -> float:
+        """After minus before."""
+        return self.after[metric] - self.before[metric]
+
+    @property
+    def broke(self) -> bool:
+        """Whether a right line that was recalled no longer is."""
+        return self.difference("recall") < -_SAME
+
+    @property
+    def mended(self) -> bool:
+        """Whether more right lines are recalled than before."""
+        return self.difference("recall") > _SAME
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Before and after over the questions that both have: means, gains with their intervals, and each question."""
+
+    before: Scores
+    after: Scores
+    gains: Mapping[str, Gain]
+    changes: tuple[Change, ...]
+    missing: int
+    """Questions that only one side has."""
+
+    @property
+    def broke(self) -> tuple[Change, ...]:
+        """The questions that lost a right line."""
+        return tuple(change for change in self.changes if change.broke)
+
+    @property
+    def mended(self) -> tuple[Change, ...]:
+        """The questions that won a right line."""
+        return tuple(change for change in self.changes if change.mended)
+
+
+def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> tuple[Case, ...]:
+    """Ask every question of `notebook` that can be measured; on a worker thread. Raises LabelError without any."""
+    queries = notebook.judged
+    if not queries:
+        raise LabelError("No question has a label.", "Mark hits as right or wrong first, or name a file of labels.")
+    cases = []
+    for done, query in enumerate(queries, 1):
+        cases.append(Case.of(query, ask(query.text)))
+        if progress is not None:
+            progress(done, len(queries))
+    return tuple(cases)
+
+
+def probes(cases: Sequence[Case]) -> tuple[Probe, ...]:
+    """The answerable ones of `cases` as questions that tell the noise floor what is right."""
+    found = []
+    for case in cases:
+        right = frozenset(ref.rowid for ref in case.evidence.refs.values() if (case.query.grade(ref) or 0) > 0)
+        if case.query.relevant:
+            found.append(Probe(case.evidence, right or frozenset([-1])))
+    return tuple(found)
+
+
+def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0) -> Scorecard:
+    """The metrics of `cases` under `settings`; about a millisecond a question."""
+    rows = []
+    for case in cases:
+        hits = case.hits(settings)
+        rows.append(Measured(case.query, metrics.measure(case.query, hits), hits))
+    return Scorecard(tuple(rows), metrics.mean([row.scores for row in rows]), unjudged)
+
+
+def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> Comparison:
+    """Two measurements by question; those that only one of them has are counted, not compared."""
+    both = [text for text in after if text in before]
+    changes = tuple(Change(text, before[text], after[text]) for text in both)
+    gains = {name: metrics.gain([c.before[name] for c in changes], [c.after[name] for c in changes])
+             for name in metrics.NAMES}
+    return Comparison(metrics.mean([c.before for c in changes]), metrics.mean([c.after for c in changes]), gains,
+                      changes, len(before.keys() ^ after.keys()))
+
+
+def by_question(card: Scorecard) -> dict[str, Scores]:
+    """The metrics of a scorecard by question."""
+    return {row.query.text: row.scores for row in card.rows}
+
+
+def restored(data: Any) -> dict[str, Scores]:  # noqa: ANN401 - JSON of unknown origin
+    """The metrics by question of an earlier evaluation, from its JSON. Raises LabelError."""
+    try:
+        return {str(row["query"]): {name: float(row["metrics"][name]) for name in metrics.NAMES}
+                for row in data["queries"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise LabelError(f"The baseline is not the JSON of an evaluation: {error}.",
+                         "Make one with memory-tui eval --json.") from error
+
+
+def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[tuple[str, float, float]]:
+    """The metrics that miss their floor (for noise and wrong: exceed their ceiling): name, value, floor."""
+    found = []
+    for name, floor in floors.items():
+        value = means[name]
+        if (value > floor + _SAME) if name in metrics.COSTS else (value < floor - _SAME):
+            found.append((name, value, floor))
+    return found
+
+
+def regressions(found: Comparison, tolerance: float = 0.0) -> list[tuple[str, float, float]]:
+    """The means of recall, MRR and nDCG that are more than `tolerance` below the baseline: name, value, baseline."""
+    return [(name, found.after[name], found.before[name]) for name in ("recall", "mrr@10", "ndcg@10")
+            if found.changes and found.after[name] < found.before[name] - tolerance - _SAME]

@@ -1,0 +1,115 @@
+"""The notebook's file: JSON Lines in the user's hands, one question a line.
+
+{"query", "relevant": [{"path", "line", "grade"}]}; grade 0 is a wrong hit, 1 helps, 2 answers. Files of other origin
+are read too: "question" for the query, "evidence" or "labels" for the lines, or one label a line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from memory_tui.config.places import own_path
+from memory_tui.errors import LabelError, MemoryTuiError
+from memory_tui.tune.labels import HELPS, WRONG, Label, Notebook, Query, settle
+from memory_tui.workspace.document import Document
+
+_LINES = ("relevant", "labels", "evidence")
+_QUERY = ("query", "question")
+
+
+def place(workspace: Path) -> Path:
+    """Where the notebook of `workspace` lies: beside memory-tui's own configuration, one file a workspace."""
+    real = os.path.realpath(workspace)
+    key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    return own_path().parent / "labels" / f"{Path(real).name[:40] or 'root'}-{key}.jsonl"
+
+
+def load(path: Path) -> Notebook:
+    """The notebook at `path`, an empty one when there is no file. Raises LabelError with the number of a bad line."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return Notebook()
+    except (OSError, UnicodeError) as error:
+        raise LabelError(f"The labels in {path} cannot be read: {error}.", "Check the file.") from error
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str = "the labels") -> Notebook:
+    """The notebook in `text`; labels of one question may stand on several lines. Raises LabelError."""
+    notebook = Notebook()
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            query = _query(json.loads(line))
+        except (ValueError, TypeError, KeyError) as error:
+            raise LabelError(f"{name}, line {number}, is no labelled question: {error}.",
+                             'Write {"query": "...", "relevant": [{"path": "...", "line": 1, "grade": 2}]}.') from error
+        known = notebook.find(query.text)
+        if known is not None:
+            for label in query.labels:
+                known = known.mark(label)
+        notebook = notebook.put(known or query)
+    return notebook
+
+
+def dump(notebook: Notebook) -> str:
+    """The notebook as JSON Lines."""
+    return "".join(json.dumps(_fields(query), ensure_ascii=False) + "\n" for query in notebook.queries)
+
+
+def save(path: Path, notebook: Notebook) -> None:
+    """Write the notebook in one step, so that nobody ever reads half of it. Raises LabelError."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(dump(notebook), "utf-8", errors="replace")
+        beside.replace(path)
+    except OSError as error:
+        raise LabelError(f"The labels cannot be written to {path}: {error.strerror or error}.",
+                         "Check the folder and its permissions.") from error
+
+
+def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:
+    """`notebook` with every label where its answer stands in the notes now; `read` is the engine's."""
+    known: dict[str, list[str]] = {}
+
+    def lines(path: str) -> list[str]:
+        if path not in known:
+            try:
+                known[path] = read(path).text.split("\n")
+            except MemoryTuiError as error:
+                raise LookupError(path) from error
+        return known[path]
+
+    return Notebook(tuple(settle(query, lines) for query in notebook.queries))
+
+
+def _query(fields: Mapping[str, Any]) -> Query:
+    text = next((fields[name] for name in _QUERY if name in fields), None)
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("it has no query")
+    rows: Iterable[Mapping[str, Any]] = next((fields[name] for name in _LINES if name in fields),
+                                             [fields] if "path" in fields else [])
+    known = {*_QUERY, *_LINES, "id", "unanswerable", "path", "line", "grade", "answer"}
+    query = Query(text.strip(), (), str(fields.get("id", "")), bool(fields.get("unanswerable", False)),
+                  {key: value for key, value in fields.items() if key not in known})
+    for row in rows:
+        grade = int(row.get("grade", HELPS))
+        if grade < WRONG or int(row["line"]) < 1:
+            raise ValueError("lines count from 1 and grades from 0")
+        query = query.mark(Label(str(row["path"]), int(row["line"]), grade, str(row.get("answer", ""))))
+    return query
+
+
+def _fields(query: Query) -> dict[str, Any]:
+    labels = [{"path": label.path, "line": label.line, "grade": label.grade,
+               **({"answer": label.answer} if label.answer else {})} for label in query.labels]
+    return {**({"id": query.id} if query.id else {}), "query": query.text, "relevant": labels,
+            **({"unanswerable": True} if query.unanswerable else {}), **query.more}

@@ -1,0 +1,91 @@
+"""Measurements as lines of text for a person; not yet made safe to show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from memory_tui.explain.wording import plural
+from memory_tui.tune.evaluate import Change, Comparison, Scorecard
+from memory_tui.tune.metrics import COSTS, Scores
+from memory_tui.tune.sweep import Better, Outcome
+
+COLUMNS = ("recall", "recall@6", "mrr@10", "ndcg@10", "noise", "wrong")
+"""The metrics of a table for people."""
+_WIDTH = 9
+
+
+def scorecard(value: Scorecard) -> Iterator[str]:
+    """Each question's metrics, and the means."""
+    yield f"{plural(len(value.rows), 'question')} with labels" + (
+        f", {plural(value.unjudged, 'question')} without" if value.unjudged else "")
+    yield _row("", COLUMNS)
+    for row in value.rows:
+        yield f"{_row('', _numbers(row.scores))}  {row.query.text}"
+    yield _row("mean", _numbers(value.mean))
+
+
+def comparison(value: Comparison) -> Iterator[str]:
+    """The means before and after, how sure the difference is, and the questions that changed."""
+    if not value.changes:
+        yield "Nothing to compare: no question is in both."
+        return
+    yield f"Against the baseline, over {plural(len(value.changes), 'question')}" + (
+        f"; {plural(value.missing, 'question')} in only one of the two" if value.missing else "")
+    yield _row("", COLUMNS)
+    yield _row("before", _numbers(value.before))
+    yield _row("after", _numbers(value.after))
+    yield _row("gain", [f"{value.gains[name].mean:+.3f}" for name in COLUMNS])
+    yield _row("95% from", [f"{value.gains[name].low:+.3f}" for name in COLUMNS])
+    yield _row("to", [f"{value.gains[name].high:+.3f}" for name in COLUMNS])
+    for title, changes in (("Broke", value.broke), ("Mended", value.mended)):
+        for change in changes:
+            yield f"{title}: {_recall(change)}  {change.text}"
+
+
+def shortfall(name: str, value: float, floor: float) -> str:
+    """A metric that misses what was asked of it."""
+    return f"{name} is {value:.3f}, {'above' if name in COSTS else 'below'} {floor:g}."
+
+
+def verdict(value: Outcome) -> str:
+    """What a search of the knobs found, as a sentence."""
+    if isinstance(value, Better):
+        gain = value.held_out
+        return (f"On questions that were held out, {value.metric} rises by {gain.mean:.3f} beyond chance "
+                f"(95 % from {gain.low:.3f} to {gain.high:.3f}).")
+    if value.reason == "few labels":
+        return (f"No evidence: {plural(value.have, 'question')} with a right line, and less than {value.needed} tell "
+                "nothing about the others.")
+    if value.held_out is None:
+        return "No evidence: nothing is better than these settings on the labelled questions."
+    return (f"No evidence: the best that was found gains {value.held_out.mean:+.3f} on questions that were held out, "
+            f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}).")
+
+
+def outcome(value: Outcome) -> Iterator[str]:
+    """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
+    yield verdict(value)
+    for key, setting in value.changes.items():
+        yield f"{'    ' if isinstance(value, Better) else '    not: '}--set {key}={json.dumps(setting)}"
+    if isinstance(value, Better):
+        yield _row("", COLUMNS)
+        yield _row("before", _numbers(value.before))
+        yield _row("after", _numbers(value.after))
+    if value.front:
+        yield "Recall against noise on the held-out questions, with these knobs:"
+        yield _row("", ("recall", "noise", "minScore", "results"))
+        for point in value.front:
+            yield _row("", (f"{point.recall:.3f}", f"{point.noise:.2f}", f"{point.min_score:g}", str(point.results)))
+
+
+def _recall(change: Change) -> str:
+    return f"recall {change.before['recall']:.2f} > {change.after['recall']:.2f}"
+
+
+def _numbers(scores: Scores) -> list[str]:
+    return [f"{scores[name]:.3f}" for name in COLUMNS]
+
+
+def _row(title: str, cells: Sequence[str]) -> str:
+    return f"{title:<9}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells)

@@ -1,0 +1,1 @@
+"""What is on disk: roots, notes and their chunks."""

@@ -1,0 +1,278 @@
+"""Where notes may live: the workspace's MEMORY.md, memory.md and memory/, and extraPaths; and what a path means there.
+
+The workspace itself may be a symbolic link; nothing below a root is followed through one.
+"""
+
+# Paths are strings: names may hold undecodable bytes, and links must not be resolved.
+# ruff: noqa: PTH100, PTH111, PTH114, PTH118, PTH120, PTH206
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_tui.errors import PathRefused, WorkspaceError
+from memory_tui.text import js
+from memory_tui.workspace import transcripts
+from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Rule, Scan, Walk, storable
+
+__all__ = [
+    "MAX_BYTES", "Found", "LeftOut", "NoteMissing", "PathVerdict", "Roots", "Rule", "Scan",
+    "contained", "locate", "scan", "storable", "why_path",
+]
+
+ROOT_NOTES = ("MEMORY.md", "memory.md")
+FOLDER = "memory"
+MEMORY = "memory"
+"""Source of notes."""
+
+
+class NoteMissing(PathRefused):
+    """A path that could be a note's, but nothing is there."""
+
+    code = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """An absolute workspace folder and absolute extra paths (notes or folders, wherever they are).
+
+    `sources` are memory (the notes), sessions (the transcripts in the folder `sessions`), or both; `archives` adds the
+    transcripts of sessions that were reset or deleted.
+    """
+
+    workspace: Path
+    extra: tuple[str, ...] = ()
+    sources: tuple[str, ...] = (MEMORY,)
+    sessions: str = ""
+    archives: bool = False
+
+    @classmethod
+    def open(
+        cls, workspace: str | os.PathLike[str], extra_paths: Iterable[str] = (), *,
+        sources: Iterable[str] = (MEMORY,), sessions: str | os.PathLike[str] = "", archives: bool = False,
+    ) -> Roots:
+        """Roots as a configuration writes them: `~` stands for home, extra paths are relative to the workspace.
+
+        `sessions` is the absolute folder of transcripts; it counts where `sources` names it, and with nothing left
+        notes do. Raises WorkspaceError when the workspace is not a folder that can be listed.
+        """
+        base = os.path.abspath(os.path.expanduser(os.fspath(workspace)))
+        _check_folder(base)
+        trimmed = (js.trim(path) for path in extra_paths)
+        absolute = (os.path.normpath(os.path.join(base, os.path.expanduser(p))) for p in trimmed if p)
+        folder = os.path.abspath(os.path.expanduser(os.fspath(sessions))) if os.fspath(sessions) else ""
+        named = tuple(name for name in (MEMORY, transcripts.SOURCE) if name in set(sources))
+        kept = tuple(name for name in named if name == MEMORY or folder) or (MEMORY,)
+        return cls(Path(base), tuple(dict.fromkeys(absolute)), kept,
+                   folder if transcripts.SOURCE in kept else "", archives)
+
+    def stored(self, absolute: str) -> str:
+        """The path under which `absolute` is stored: relative to the workspace, "/" between names."""
+        try:
+            return storable(os.path.relpath(absolute, self.workspace))
+        except ValueError:
+            # Another drive letter: there is no relative path.
+            return storable(absolute)
+
+
+@dataclass(frozen=True, slots=True)
+class PathVerdict:
+    """Whether a note is read, and why: `rule` is "included", "missing", "folder" or the rule that leaves it out.
+
+    `path` is the path under which it is, or would be, stored; `detail` is a sentence for a person.
+    """
+
+    path: str
+    included: bool
+    rule: str
+    detail: str
+
+
+def scan(roots: Roots) -> Scan:
+    """Every note on disk with size and modification time, and a reason for whatever else is there.
+
+    Costs a listing of each folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which
+    is not the same as a workspace whose notes were deleted.
+    """
+    base = str(roots.workspace)
+    _check_folder(base)
+    walk = Walk()
+    if MEMORY in roots.sources:
+        for name in ROOT_NOTES:
+            walk.root_note(_join(base, name), name)
+        walk.folder(_join(base, FOLDER), FOLDER, base)
+        for absolute in roots.extra:
+            walk.extra(absolute, roots.stored(absolute))
+    notes = walk.result()
+    if not roots.sessions:
+        return notes
+    told = transcripts.listing(roots.sessions, roots.archives)
+    return Scan(tuple(sorted(notes.found + told.found)), tuple(sorted(notes.left_out + told.left_out)))
+
+
+def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
+    """Why the file a person names is or is not a note, by the scan `seen` or a new one.
+
+    `path` is absolute, or relative to the workspace; it need not exist.
+    """
+    seen = scan(roots) if seen is None else seen
+    absolute = _absolute(roots, os.path.expanduser(path))
+    stored = roots.stored(absolute)
+    try:
+        status = os.lstat(absolute)
+    except (FileNotFoundError, NotADirectoryError):
+        status = None
+    except (OSError, ValueError) as error:
+        return PathVerdict(stored, False, "unreadable", f"It cannot be looked at: {_cause(error)}.")
+    note = next((n for n in seen.found if n.path == stored or _is_same(status, n)), None)
+    if note is not None:
+        return PathVerdict(note.path, True, "included", _included(note, stored))
+    below = sum(n.path.startswith("" if stored == "." else stored + "/") for n in seen.found)
+    if below:
+        return PathVerdict(stored, False, "folder", f"It is a folder; {below} of the notes are below it.")
+    reasons = {left.path: left for left in seen.left_out}
+    for above in _upwards(stored):
+        if left := reasons.get(above):
+            where = "" if above == stored else f"It lies below {above}. "
+            return PathVerdict(stored, False, left.rule, where + left.detail)
+    if status is None:
+        return PathVerdict(stored, False, "missing", "There is no such file.")
+    if stat.S_ISDIR(status.st_mode):
+        return PathVerdict(stored, False, "folder", "It is a folder, and no note is below it.")
+    if any(_below(root, absolute) for root in _folders(roots)):
+        return PathVerdict(stored, False, "missing", "It was not there when the workspace was last scanned.")
+    return PathVerdict(
+        stored, False, "outside",
+        "Only MEMORY.md, memory.md, the folder memory and the extraPaths of the configuration are read.",
+    )
+
+
+def contained(roots: Roots, path: str) -> str:
+    """The absolute path of the note `path`, which is stored (relative to the workspace) or absolute.
+
+    Raises PathRefused for anything that is not a regular .md file inside the roots reached without a link, and its
+    subclass NoteMissing when nothing is at an allowed path.
+    """
+    return locate(roots, path).absolute
+
+
+def locate(roots: Roots, path: str) -> Found:
+    """The note `path` as it is on disk now. Raises PathRefused and NoteMissing like `contained`."""
+    if not js.trim(path) or "\0" in path:
+        raise PathRefused("This is not a path of a note.", _PLACES)
+    absolute = _absolute(roots, js.trim(path))
+    stored = roots.stored(absolute)
+    if not stored.endswith(".md"):
+        raise PathRefused(f"{stored} is not a note: its name does not end in .md.", _PLACES)
+    root = next(_allowed(roots, absolute), None)
+    if root is None:
+        raise PathRefused(f"{stored} is outside the places where notes are read.", _PLACES)
+    try:
+        for link in _linked(root, absolute):
+            raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
+        status = os.lstat(absolute)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NoteMissing(f"There is no note {stored}.", "Look for its path in the list of files.") from None
+    except (OSError, ValueError) as error:
+        raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise PathRefused(f"{stored} is not a regular file.", _PLACES)
+    return Found(stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root)
+
+
+_PLACES = "Name MEMORY.md, memory.md, a .md file below memory/, or one below the configured extraPaths."
+
+
+def _join(base: str, name: str) -> str:
+    return os.path.join(base, name)
+
+
+def _cause(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _check_folder(base: str) -> None:
+    try:
+        with os.scandir(base):
+            return
+    except FileNotFoundError:
+        message, step = f"There is no folder {base}.", "Give the folder that holds MEMORY.md and memory/."
+    except NotADirectoryError:
+        message, step = f"{base} is a file, not a folder.", "Give the folder that holds MEMORY.md and memory/."
+    except PermissionError:
+        message, step = f"The folder {base} may not be listed.", "Allow your user to read and enter it."
+    except (OSError, ValueError) as error:
+        message, step = f"The folder {base!r} cannot be listed: {_cause(error)}.", "Check the path and its file system."
+    raise WorkspaceError(message, step)
+
+
+def _absolute(roots: Roots, path: str) -> str:
+    """The absolute form of a typed or stored path; of a stored one with `\\xff` in it, the file that it stands for."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        path = js.well_formed(path)
+    absolute = os.path.normpath(_join(str(roots.workspace), path))
+    if "\\x" in absolute and "\0" not in absolute and not os.path.lexists(absolute):
+        raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda m: bytes.fromhex(m[1].decode()), os.fsencode(absolute))
+        if os.path.lexists(raw):
+            return os.fsdecode(raw)
+    return absolute
+
+
+def _below(folder: str, absolute: str) -> bool:
+    return absolute.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _folders(roots: Roots) -> Iterator[str]:
+    """The folders whose every note is read, as they are named; memory/ first."""
+    yield _join(str(roots.workspace), FOLDER)
+    yield from roots.extra
+
+
+def _allowed(roots: Roots, absolute: str) -> Iterator[str]:
+    """The roots through which `absolute` may be read; links above a root are followed, none below."""
+    base = str(roots.workspace)
+    if _below(_join(base, FOLDER), absolute) or absolute in [_join(base, name) for name in ROOT_NOTES]:
+        yield base
+    for extra in roots.extra:
+        if absolute == extra:
+            yield os.path.dirname(extra)
+        elif _below(extra, absolute) and not os.path.islink(extra):
+            yield extra
+
+
+def _linked(root: str, absolute: str) -> Iterator[str]:
+    """Each symbolic link on the way from `root` (excluded) to `absolute`."""
+    at = root.rstrip(os.sep)
+    for name in absolute[len(at) + 1 :].split(os.sep):
+        at = at + os.sep + name
+        if os.path.islink(at):
+            yield at
+
+
+def _upwards(stored: str) -> Iterator[str]:
+    """`stored`, then each folder above it."""
+    while stored:
+        yield stored
+        stored = stored.rpartition("/")[0]
+
+
+def _is_same(status: os.stat_result | None, note: Found) -> bool:
+    return status is not None and status.st_ino != 0 and note.inode == (status.st_dev, status.st_ino)
+
+
+def _included(note: Found, stored: str) -> str:
+    if note.source == transcripts.SOURCE:
+        why = "It is the transcript of a session."
+    elif note.path in ROOT_NOTES:
+        why = "It is a root note of the workspace."
+    elif note.path.startswith(FOLDER + "/"):
+        why = "It is a note below memory/."
+    else:
+        why = "It is a note of the configured extraPaths."
+    return why if note.path == stored else f"{why} It is read as {note.path}."

@@ -1,0 +1,181 @@
+"""Conversations as notes: the JSONL files of an agent's sessions, read as OpenClaw 2026.3 reads them.
+
+What a user and the assistant said becomes one line a message, `User: ...` or `Assistant: ...`, without line breaks and
+with secrets masked; tools, thoughts and everything else is left out. Lines count in the JSONL file.
+"""
+
+# Paths are strings: names may hold undecodable bytes.
+# ruff: noqa: PTH118
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memory_tui.errors import PathRefused
+from memory_tui.text import js
+from memory_tui.workspace import document
+from memory_tui.workspace.document import Document
+from memory_tui.workspace.redact import redact
+from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Rule, Scan, storable
+
+SOURCE = "sessions"
+"""Source of transcripts, and the first part of the path under which one is stored."""
+
+_ARCHIVED = re.compile(r"\.jsonl\.(?:reset|deleted)\.")
+_SPACES = re.compile(f"[{re.escape(js.WHITESPACE)}]+")
+_SPEAKERS = {"user": "User", "assistant": "Assistant"}
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript(Document):
+    """A conversation: `lines` has the JSONL line (1-based) of each line of `text`; `skipped` lines are not JSON.
+
+    `hash` is the documented one, of text and line numbers.
+    """
+
+    lines: tuple[int, ...] = ()
+    skipped: int = 0
+
+
+def listing(folder: str, archives: bool) -> Scan:
+    """The transcripts in `folder`, not below it; with `archives` also what `/reset` and deletion put aside."""
+    found: list[Found] = []
+    left: list[LeftOut] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                _look_at(entry, folder, archives, found, left)
+    except FileNotFoundError:
+        left.append(LeftOut(SOURCE, "missing root", "The agent has no folder of sessions yet."))
+    except OSError as error:
+        left.append(LeftOut(SOURCE, "unreadable", f"The folder of sessions cannot be listed: {error.strerror}."))
+    return Scan(tuple(sorted(found)), tuple(sorted(left)))
+
+
+def locate(folder: str, archives: bool, path: str) -> Found:
+    """The transcript stored as `path`. Raises PathRefused."""
+    seen = listing(folder, archives) if folder else Scan((), ())
+    for found in seen.found:
+        if found.path == path:
+            return found
+    reason = next((left.detail for left in seen.left_out if left.path == path), "There is no such transcript.")
+    raise PathRefused(f"{path} cannot be opened. {reason if folder else 'Sessions are not among the sources.'}",
+                      "Look for its path in the list of files.")
+
+
+def read(found: Found) -> Transcript:
+    """The conversation in `found` as it is indexed. Raises Unreadable."""
+    raw = document.read(found)
+    spoken: list[str] = []
+    lines: list[int] = []
+    skipped = 0
+    for number, line in enumerate(raw.text.split("\n"), 1):
+        record = _parsed(line)
+        if record is _MALFORMED:
+            skipped += 1
+        elif said := _said(record):
+            spoken.append(said)
+            lines.append(number)
+    text = "\n".join(spoken)
+    digest = js.sha256_hex(text + "\n" + ",".join(map(str, lines)))
+    return Transcript(raw.path, text, digest, raw.size, raw.mtime_ns, raw.replaced, raw.nul, tuple(lines), skipped)
+
+
+def shown(found: Found) -> Document:
+    """The conversation in `found` for a reader: as many lines as the file has, each message on the line it is on.
+
+    Lines that are not indexed say in brackets what they are. Raises Unreadable.
+    """
+    raw = document.read(found)
+    return replace(raw, text="\n".join(map(_shown, raw.text.split("\n"))))
+
+
+def newlines(found: Found, start: int) -> int:
+    """Lines that end after byte `start` of the file. Raises OSError."""
+    count = 0
+    with open(found.absolute, "rb") as file:  # noqa: PTH123 - names may hold undecodable bytes
+        file.seek(start)
+        while block := file.read(1 << 20):
+            count += block.count(b"\n")
+    return count
+
+
+# --- which files ---------------------------------------------------------------------------------------------------
+
+def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, found: list[Found], left: list[LeftOut]) -> None:
+    path = f"{SOURCE}/{storable(entry.name)}"
+    archived = _ARCHIVED.search(entry.name) is not None
+    rule: tuple[Rule, str] | None = None
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError as error:
+        left.append(LeftOut(path, "unreadable", f"It cannot be looked at: {error.strerror}."))
+        return
+    if not (entry.name.endswith(".jsonl") or archived):
+        rule = "not a transcript", "Only .jsonl files are transcripts."
+    elif archived and not archives:
+        rule = "not a transcript", "It was put aside when its session was reset or deleted."
+    elif stat.S_ISLNK(status.st_mode):
+        rule = "symlink", "Symbolic links are not followed."
+    elif not stat.S_ISREG(status.st_mode):
+        rule = "not a file", "It is not a regular file, so it is never opened."
+    elif status.st_size > MAX_BYTES:
+        rule = "too big", f"It has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read."
+    if rule:
+        left.append(LeftOut(path, *rule))
+        return
+    found.append(Found(path, os.path.join(folder, entry.name), status.st_size, status.st_mtime_ns,
+                       (status.st_dev, status.st_ino), folder, SOURCE))
+
+
+# --- what a line says ----------------------------------------------------------------------------------------------
+
+_MALFORMED = object()
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _parsed(line: str) -> Any:  # noqa: ANN401 - any JSON value, None for a blank line
+    """The record in a line, None for a blank line, _MALFORMED for what is not JSON."""
+    if not js.trim(line):
+        return None
+    try:
+        return json.loads(line, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return _MALFORMED
+
+
+def _said(record: Any) -> str:  # noqa: ANN401
+    """The line that a record becomes; empty when it is not indexed."""
+    message = record.get("message") if isinstance(record, dict) and record.get("type") == "message" else None
+    if not isinstance(message, dict):
+        return ""
+    role, content = message.get("role"), message.get("content")
+    speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
+    if speaker is None:
+        return ""
+    blocks = [content] if isinstance(content, str) else [
+        block["text"] for block in content
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
+    ] if isinstance(content, list) else []
+    text = " ".join(filter(None, (_SPACES.sub(" ", block).strip(" ") for block in blocks)))
+    return f"{speaker}: {redact(text)}" if text else ""
+
+
+def _shown(line: str) -> str:
+    record = _parsed(line)
+    if record is _MALFORMED:
+        return "(not JSON, skipped)"
+    if record is None:
+        return ""
+    if said := _said(record):
+        return said
+    kind, message = (record.get("type"), record.get("message")) if isinstance(record, dict) else ("", None)
+    role = message.get("role") if kind == "message" and isinstance(message, dict) else kind
+    return f"({role if isinstance(role, str) and role else 'something else'}, not indexed)"

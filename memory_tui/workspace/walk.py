@@ -1,0 +1,234 @@
+"""Find the notes below the roots, and a reason for everything there that is not one.
+
+One `os.scandir` recursion with one `stat` a note: no real path is computed for a file. A folder met twice is known by
+its inode, a single file by its folder's inode and its name, so notes are deduplicated as if by real path.
+"""
+
+# No path objects in the loop over files.
+# ruff: noqa: PTH116
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Larger files are never read."""
+
+Rule = Literal[
+    "symlink", "not markdown", "duplicate", "not a file", "unreadable", "too big", "missing root", "outside",
+    "not a transcript",
+]
+Inode = tuple[int, int]
+
+
+class Found(NamedTuple):
+    """A note as the last look at the disk found it.
+
+    `path` is relative to the workspace with "/" (and may start with "../"); bytes of a name that are not UTF-8 stand
+    there as `\\xff`. `absolute` opens it; no link is followed below `root`. `inode` is (device, inode), zeros where
+    the system has none. `source` is memory or sessions.
+    """
+
+    path: str
+    absolute: str
+    size: int
+    mtime_ns: int
+    inode: Inode
+    root: str
+    source: str = "memory"
+
+
+class LeftOut(NamedTuple):
+    """A file or folder that is not indexed: the rule that excludes it, and a sentence for a person."""
+
+    path: str
+    rule: Rule
+    detail: str
+
+
+class Scan(NamedTuple):
+    """What is on disk now, both lists sorted by path."""
+
+    found: tuple[Found, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def storable(path: str) -> str:
+    """`path` as it is stored and shown: "/" between names, undecodable bytes written as `\\xff`."""
+    if os.sep != "/":
+        path = path.replace(os.sep, "/")
+    if path.isascii():
+        return path
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+class Walk:
+    """Collects notes root by root; the first root that reaches a note wins."""
+
+    def __init__(self) -> None:
+        self.found: list[Found] = []
+        self.left_out: list[LeftOut] = []
+        self._folders: dict[Inode | str, str] = {}
+        self._singles: dict[Inode | str, set[Inode | str]] = {}
+
+    def result(self) -> Scan:
+        """What was collected so far; of two names that are stored alike, the second is left out."""
+        self.found.sort()
+        unique: dict[str, Found] = {}
+        for note in self.found:
+            if unique.setdefault(note.path, note) is not note:
+                self._skip(note.path, "duplicate", "Another file's name is stored in the same letters.")
+        return Scan(tuple(unique.values()), tuple(sorted(self.left_out)))
+
+    def root_note(self, absolute: str, stored: str) -> None:
+        """Add MEMORY.md or memory.md if it is there."""
+        status = self._lstat(absolute, stored, optional=True)
+        if status is None:
+            return
+        if stat.S_ISDIR(status.st_mode):
+            self._skip(stored, "not a file", "It is a folder; the root note has to be a file.")
+        else:
+            self._single(absolute, stored, status)
+
+    def folder(self, absolute: str, stored: str, root: str) -> None:
+        """Add every note below the folder memory/ of the workspace `root`."""
+        status = self._lstat(absolute, stored)
+        if status is None:
+            return
+        if stat.S_ISLNK(status.st_mode):
+            self._skip(stored, "symlink", "A symbolic link instead of a folder is not followed.")
+        elif stat.S_ISDIR(status.st_mode):
+            self._descend(absolute, stored, root)
+        else:
+            self._skip(stored, "not a file", "It is not a folder, so there is nothing below it.")
+
+    def extra(self, absolute: str, stored: str) -> None:
+        """Add one of extraPaths: a note, or every note below a folder."""
+        status = self._lstat(absolute, stored)
+        if status is None:
+            return
+        if stat.S_ISDIR(status.st_mode):
+            self._descend(absolute, stored, absolute)
+        else:
+            self._single(absolute, stored, status)
+
+    def _skip(self, path: str, rule: Rule, detail: str) -> None:
+        self.left_out.append(LeftOut(path, rule, detail))
+
+    def _lstat(self, absolute: str, stored: str, *, optional: bool = False) -> os.stat_result | None:
+        try:
+            return os.lstat(absolute)
+        except (FileNotFoundError, NotADirectoryError):
+            if not optional:
+                self._skip(stored, "missing root", "There is nothing at this place.")
+        except OSError as error:
+            self._skip(stored, "unreadable", f"It cannot be looked at: {error.strerror}.")
+        return None
+
+    def _single(self, absolute: str, stored: str, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            self._skip(stored, *_odd(status.st_mode))
+        elif not absolute.endswith(".md"):
+            self._skip(stored, "not markdown", _NOT_MARKDOWN)
+        else:
+            root, name = os.path.split(absolute)
+            try:
+                parent = _folder_key(root)
+            except OSError as error:
+                self._skip(stored, "unreadable", f"Its folder cannot be looked at: {error.strerror}.")
+                return
+            key = _key(status, name)
+            if parent in self._folders or key in self._singles.get(parent, ()):
+                self._skip(stored, "duplicate", _DUPLICATE)
+            else:
+                self._singles.setdefault(parent, set()).add(key)
+                self._keep(stored, absolute, status, root)
+
+    def _keep(self, stored: str, absolute: str, status: os.stat_result, root: str) -> None:
+        if status.st_size > MAX_BYTES:
+            self._skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read.")
+        else:
+            self.found.append(
+                Found(stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root)
+            )
+
+    def _descend(self, absolute: str, stored: str, root: str) -> None:
+        # A stack instead of recursion: folders may be nested deeper than Python's call stack.
+        todo = [(absolute, stored)]
+        while todo:
+            folder, prefix = todo.pop()
+            try:
+                key = _folder_key(folder)
+                first = self._folders.setdefault(key, prefix)
+                if first is not prefix:
+                    self._skip(prefix, "duplicate", f"The same folder is read as {first}.")
+                    continue
+                with os.scandir(folder) as entries:
+                    self._read(entries, prefix, root, self._singles.get(key, ()), todo)
+            except FileNotFoundError:
+                # Removed since its parent was listed: nothing is there to report.
+                continue
+            except OSError as error:
+                self._skip(prefix, "unreadable", f"This folder cannot be listed: {error.strerror}.")
+
+    def _read(
+        self,
+        entries: Iterable[os.DirEntry[str]],
+        prefix: str,
+        root: str,
+        singles: Iterable[Inode | str],
+        todo: list[tuple[str, str]],
+    ) -> None:
+        start = "" if prefix == "." else prefix + "/"
+        for entry in entries:
+            name = entry.name
+            stored = start + (name if name.isascii() else storable(name))
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append((entry.path, stored))
+                elif not name.endswith(".md"):
+                    self._skip(stored, *_not_note(entry, name))
+                elif not entry.is_file(follow_symlinks=False):
+                    self._skip(stored, *_odd(entry.stat(follow_symlinks=False).st_mode))
+                else:
+                    status = entry.stat(follow_symlinks=False)
+                    if singles and _key(status, name) in singles:
+                        self._skip(stored, "duplicate", _DUPLICATE)
+                    else:
+                        self._keep(stored, entry.path, status, root)
+            except FileNotFoundError:
+                # Removed since the folder was listed: nothing is there to report.
+                continue
+            except OSError as error:
+                self._skip(stored, "unreadable", f"It cannot be looked at: {error.strerror}.")
+
+
+_DUPLICATE = "The same file is read under another path already."
+_NOT_MARKDOWN = "Only names that end in .md are notes."
+
+
+def _folder_key(folder: str) -> Inode | str:
+    """What tells a folder from all others, by whatever path it is reached."""
+    status = os.stat(folder)
+    return (status.st_dev, status.st_ino) if status.st_ino else os.path.realpath(folder)
+
+
+def _key(status: os.stat_result, name: str) -> Inode | str:
+    """What tells a file from the others in its folder; one link with two names means letter case does not count."""
+    return (status.st_dev, status.st_ino) if status.st_nlink == 1 and status.st_ino else name
+
+
+def _not_note(entry: os.DirEntry[str], name: str) -> tuple[Rule, str]:
+    if entry.is_symlink():
+        return _odd(stat.S_IFLNK)
+    if name.lower().endswith(".md"):
+        return "not markdown", "Only names that end in .md in small letters are notes."
+    return "not markdown", _NOT_MARKDOWN
+
+
+def _odd(mode: int) -> tuple[Rule, str]:
+    if stat.S_ISLNK(mode):
+        return "symlink", "Symbolic links are not followed."
+    return "not a file", "It is not a regular file (a pipe, socket or device), so it is never opened."

@@ -1,0 +1,64 @@
+"""Makes the pictures of the README from the sample workspace: python screenshots/take.py [FOLDER]."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ["TEXTUAL_ANIMATIONS"] = "none"
+
+from memory_tui import demo
+from memory_tui.engine import Engine, Options
+from memory_tui.tui.app import MemoryApp
+
+TODAY = dt.date(2026, 11, 20)
+NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
+QUESTION = "how is the omada vlan set up"
+SHOTS = {
+    "browse-120x36": ((120, 36), "", ()),
+    "search-120x36": ((120, 36), QUESTION, ("escape", "down", "down")),
+    "search-80x24": ((80, 24), QUESTION, ("escape", "down")),
+    "tune-120x36": ((120, 36), QUESTION, ("escape", "t", "l", "j", "j", *"lllllllll")),
+    "index-120x36": ((120, 36), "", ("3",)),
+}
+
+
+async def take(workspace: Path, index: Path, name: str, folder: Path) -> None:
+    """One picture: open, ask, press, wait until nothing moves, export."""
+    size, query, keys = SHOTS[name]
+    engines: list[Engine] = []
+
+    def opener(listener):  # noqa: ANN001, ANN202
+        options = Options(workspace=str(workspace), index=str(index), now=NOON, changes=(("sync.watch", "off"),))
+        engines.append(Engine.open(options, listener))
+        return engines[0]
+
+    app = MemoryApp(opener, name="demo", query=query)
+    async with app.run_test(size=size) as pilot:
+        async with asyncio.timeout(60):
+            while not engines or app.facts is None:
+                await pilot.pause(0.05)
+            await asyncio.to_thread(engines[0].wait_idle, 30)
+            while query and not getattr(app.screen, "trace", None):
+                await pilot.pause(0.05)
+        for key in keys:
+            await pilot.press(key)
+        await pilot.pause(0.5)
+        app.save_screenshot(f"{name}.svg", path=str(folder))
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    with tempfile.TemporaryDirectory() as place:
+        workspace = demo.materialize(Path(place) / "demo", TODAY)
+        for name in SHOTS:
+            asyncio.run(take(workspace, Path(place) / "index.sqlite", name, folder))
+            print(folder / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    main()

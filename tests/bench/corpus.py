@@ -1,0 +1,44 @@
+"""A workspace of daily notes for measuring: deterministic, about 4 KB a note, words drawn with natural frequencies."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from pathlib import Path
+
+_SYLLABLES = ("ka", "re", "mo", "ti", "su", "na", "lo", "vi", "ra", "de", "po", "shi", "nu", "ga", "el", "or",
+              "an", "is")
+LAST_DAY = dt.date(2026, 11, 19)
+
+
+def vocabulary(size: int = 8000) -> list[str]:
+    """`size` distinct words, the most frequent first."""
+    rng = random.Random(1)
+    words: dict[str, None] = {}
+    while len(words) < size:
+        words["".join(rng.choice(_SYLLABLES) for _ in range(rng.randint(2, 4)))] = None
+    return list(words)
+
+
+def write(folder: Path, files: int, size: int = 4000) -> Path:
+    """`files` daily notes of about `size` characters below `folder`/memory, and a MEMORY.md."""
+    words = vocabulary()
+    weights = [1 / (rank + 3) for rank in range(len(words))]
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n- The router is an Omada\n")
+    for number in range(files):
+        rng = random.Random(number)
+        day = LAST_DAY - dt.timedelta(days=number)
+        lines = [f"# {day}", ""]
+        length = 0
+        while length < size:
+            lines.append("- " + " ".join(rng.choices(words, weights, k=rng.randint(8, 16))))
+            length += len(lines[-1]) + 1
+        (folder / "memory" / f"{day}.md").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def questions(count: int) -> list[str]:
+    """`count` different questions of four to seven words, frequent and rare ones mixed."""
+    words, rng = vocabulary(), random.Random(2)
+    return [" ".join([*rng.sample(words[:200], 2), *rng.sample(words, rng.randint(2, 5))]) for _ in range(count)]

@@ -1,0 +1,156 @@
+"""How quickly the screen answers: first frame, a turned knob, and the longest stall while files are indexed.
+
+python tests/bench/screen.py [--chunks 10000] [--files 1000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import pty
+import select
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from fcntl import ioctl
+from pathlib import Path
+from termios import TIOCSWINSZ
+
+from corpus import questions, write
+
+from memory_tui.engine import Engine, Options
+
+
+def show(what: str, value: str, goal: str = "") -> None:
+    print(f"{what:<62}{value:>16}   {goal}")
+
+
+def seconds_of(code: str) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - began
+
+
+class Terminal:
+    """The app in a process of its own on a terminal of 120 by 36."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.began = time.perf_counter()
+        self.child, self.terminal = pty.fork()
+        if self.child == 0:
+            os.environ["TERM"] = "xterm-256color"
+            os.execv(sys.executable, [sys.executable, "-m", "memory_tui", *arguments])
+        ioctl(self.terminal, TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+
+    def wait_for(self, text: str) -> float:
+        """Seconds since the start when `text` is on the screen."""
+        seen = b""
+        while text.encode() not in seen:
+            if not select.select([self.terminal], [], [], 60)[0]:
+                raise SystemExit(f"{text!r} does not appear")
+            seen += os.read(self.terminal, 65536)
+        return time.perf_counter() - self.began
+
+    def press(self, key: str) -> float:
+        """Seconds from the key to the last byte of what it changes on the screen."""
+        began = last = time.perf_counter()
+        os.write(self.terminal, key.encode())
+        while select.select([self.terminal], [], [], 0.15)[0]:
+            os.read(self.terminal, 65536)
+            last = time.perf_counter()
+        return last - began
+
+    def end(self) -> None:
+        os.kill(self.child, signal.SIGKILL)
+        os.waitpid(self.child, 0)
+        os.close(self.terminal)
+
+
+def first_frame(workspace: Path, index: Path) -> float:
+    """Seconds from starting the process to the first frame."""
+    app = Terminal(str(workspace), "--index", str(index))
+    elapsed = app.wait_for("Notes")
+    app.end()
+    return elapsed
+
+
+def starting(workspace: Path, index: Path) -> None:
+    frames, imports = [], []
+    for _ in range(7):
+        imports.append(seconds_of("import textual.app"))
+        frames.append(first_frame(workspace, index))
+    frame, base = statistics.median(frames) * 1000, statistics.median(imports) * 1000
+    show("first frame, ms", f"{frame:.0f}", f"<= {1.3 * base + 150:.0f}")
+    show("  import textual.app in a process of its own, ms", f"{base:.0f}", f"frame is {frame / base:.2f} x")
+
+
+def turning(workspace: Path, index: Path) -> None:
+    app = Terminal(str(workspace), "--index", str(index), "--query", questions(1)[0])
+    app.wait_for("Recalled 6")
+    for key in ("\x1b", "t", "j", "j"):
+        app.press(key)
+    times = [app.press("l" if step % 20 < 10 else "h") * 1000 for step in range(60)]
+    app.end()
+    show("key press on a knob to the redrawn list, median ms", f"{statistics.median(times):.1f}", "<= 33")
+    show("  p95", f"{sorted(times)[int(len(times) * .95)]:.1f}")
+
+
+async def stalling(workspace: Path, index: Path) -> None:
+    from memory_tui.tui.app import MemoryApp
+
+    engines = []
+
+    def opener(listener):
+        engines.append(Engine.open(Options(workspace=str(workspace), index=str(index)), listener))
+        return engines[0]
+
+    app = MemoryApp(opener)
+    gaps: list[float] = []
+
+    async def tick() -> None:
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(0.005)
+            now = time.perf_counter()
+            gaps.append((now - last - 0.005) * 1000)
+            last = now
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        while not engines:
+            await pilot.pause(0.01)
+        ticker = asyncio.create_task(tick())
+        began = time.perf_counter()
+        while not await asyncio.to_thread(engines[0].wait_idle, 0.2) or time.perf_counter() - began < 0.5:
+            await asyncio.sleep(0)
+        ticker.cancel()
+        took = time.perf_counter() - began
+    show(f"longest stall of the screen's thread in {took:.1f} s of indexing, ms", f"{max(gaps):.1f}", "<= 50")
+    show("  median", f"{statistics.median(gaps):.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--files", type=int, default=1000)
+    given = parser.parse_args()
+    os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        small = write(place / "small", 20)
+        large = write(place / "large", given.chunks // 4 + 1)
+        for workspace in (small, large):
+            index = str(place / f"{workspace.name}.sqlite")
+            with Engine.open(Options(workspace=str(workspace), index=index)) as engine:
+                engine.sync()
+        starting(small, place / "small.sqlite")
+        turning(large, place / "large.sqlite")
+        asyncio.run(stalling(write(place / "fresh", given.files), place / "fresh.sqlite"))
+
+
+if __name__ == "__main__":
+    main()

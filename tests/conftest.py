@@ -1,0 +1,58 @@
+"""What every test starts from: no settings of the developer, one time zone, the shared data when it is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+# Textual reads these when it is imported.
+os.environ["TEXTUAL_ANIMATIONS"] = "none"
+os.environ["TZ"] = "UTC"
+time.tzset()
+for _name in ("NO_COLOR", "COLUMNS", "LINES", "TEXTUAL_THEME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR",
+              "OPENCLAW_PROFILE", "OPENCLAW_HOME", "OPENCLAW_WORKSPACE_DIR", "CLAWDBOT_STATE_DIR",
+              "CLAWDBOT_CONFIG_PATH", "OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY"):
+    os.environ.pop(_name, None)
+
+import pytest  # noqa: E402 - after the environment is set
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the developer's own configuration, cache or home."""
+    home = tmp_path_factory.mktemp("home")
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(home))
+
+
+def _shared(name: str) -> Path:
+    folder = SHARED / name
+    if not folder.is_dir():
+        pytest.skip(f"the shared data folder {name!r} is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def oracle_data() -> Path:
+    """The recorded answers of the real program."""
+    return _shared("oracle")
+
+
+@pytest.fixture(scope="session")
+def memorybank() -> Path:
+    """The labelled questions and their workspaces."""
+    return _shared("memorybank")
+
+
+@pytest.fixture(scope="session")
+def oracle_workspace(oracle_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace that the recorded answers are about, made afresh; treat it as read-only."""
+    out = tmp_path_factory.mktemp("oracle") / "workspace"
+    subprocess.run([sys.executable, str(oracle_data / "make_workspace.py"), "oracle", str(out)], check=True,
+                   stdout=subprocess.DEVNULL)
+    return out

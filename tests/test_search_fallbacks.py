@@ -1,0 +1,239 @@
+"""What is left when SQLite lacks full-text search, its trigrams, or sqlite-vec; MEMORY_TUI_DISABLE takes them away."""
+
+from contextlib import closing
+
+import apsw
+import pytest
+from helpers_index import integrity
+
+from memory_tui.engine import Engine, Options
+from memory_tui.explain import why
+from memory_tui.index import abilities
+from memory_tui.index.store import Store
+from memory_tui.search.trace import NothingMatched, Trace
+from memory_tui.text import words
+
+NOTES = {
+    "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
+    "memory/2026-11-02.md": "Printer paper ordered; 100% recycled, file_name.txt\n",
+    "memory/garden.md": "Roses and tomatoes were watered on Sunday.\n",
+    "memory/会議.md": "昨日の会議でデプロイ戦略を決めた。ルータの設定。\n",
+}
+
+
+@pytest.fixture
+def place(tmp_path):
+    for path, text in NOTES.items():
+        note = tmp_path / "notes" / path
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(text)
+    return tmp_path
+
+
+def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.sqlite", **changes: str) -> Engine:
+    return Engine.open(Options(workspace=str(place / "notes"), index=str(place / index), provider=provider,
+                               changes=(("profile", profile), ("minScore", "0"), *changes.items())))
+
+
+def asked(place, query: str, **options: str) -> Trace:
+    with opened(place, **options) as engine:
+        engine.sync()
+        return engine.search(query)
+
+
+def paths(trace: Trace) -> list[str]:
+    return [hit.chunk.path for hit in trace.recalled]
+
+
+def codes(trace: Trace) -> set[str]:
+    return {notice.code for notice in trace.notices}
+
+
+def test_everything_works_here() -> None:
+    assert (abilities.fts5(), abilities.trigram()) == ("", "")
+    assert abilities.tokenizer("trigram") == "trigram"
+
+
+# --- no FTS5 -------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("profile", ["openclaw-2026.3", "recommended"])
+def test_without_fts5_vectors_answer_alone_and_the_answer_says_so(place, monkeypatch, profile) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    trace = asked(place, "router vlan", profile=profile)
+    assert trace.mode == "vectors only"
+    assert paths(trace)[0] == "MEMORY.md"
+    assert trace.keyword_ranks == ()
+    assert codes(trace) == {"full_text"}
+    assert "vectors answer alone" in trace.notices[0].message
+
+
+@pytest.mark.parametrize(("query", "found"), [
+    ("rout", ["MEMORY.md"]), ("100%", ["memory/2026-11-02.md"]), ("戦略", ["memory/会議.md"]),
+    ("TOMATO", ["memory/garden.md"]),
+])
+def test_without_vectors_too_the_letters_of_the_text_are_looked_through(place, monkeypatch, query, found) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5,vec0")
+    for profile in ("openclaw-2026.3", "recommended"):
+        trace = asked(place, query, provider="none", profile=profile)
+        assert trace.mode == "keywords only"
+        assert paths(trace) == found
+        assert "holds the letters" in next(n for n in trace.notices if n.code == "full_text").message
+
+
+def test_a_match_by_letters_scores_one_in_the_openclaw_profiles(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    trace = asked(place, "printer sunday", provider="none")
+    assert {hit.score for hit in trace.recalled} == {1.0}
+    assert set(paths(trace)) == {"MEMORY.md", "memory/2026-11-02.md", "memory/garden.md"}
+    assert trace.plan.fts_query == 'text LIKE "%printer%" OR text LIKE "%sunday%"'
+
+
+def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    with opened(place, "none", "recommended") as engine:
+        engine.sync()
+        evidence = engine.gather("printer cellar")
+        trace = engine.rank(evidence, engine.settings)
+    assert paths(trace) == ["MEMORY.md", "memory/2026-11-02.md"]
+    assert trace.recalled[0].score > trace.recalled[1].score
+    text = evidence.texts[trace.recalled[0].chunk.rowid]
+    assert why.count_terms(trace.plan, text, trace.profile).counts == {"printer": 1, "cellar": 1}
+    gone = asked(place, "zebra", provider="none", profile="recommended")
+    assert gone.empty == NothingMatched(("zebra",), "OR")
+
+
+def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    with opened(place) as engine:
+        assert engine.sync().rebuilt
+        assert engine.status().fts["available"] is False
+    monkeypatch.delenv("MEMORY_TUI_DISABLE")
+    with opened(place, **{"sync.onSearch": "off"}) as engine:
+        before = engine.search("router vlan")
+        assert codes(before) == {"full_text"}, "an index made without it says so"
+        report = engine.sync()
+        assert report.rebuilt
+        assert report.embedded == 0, "vectors are kept"
+        assert engine.search("router vlan").mode == "hybrid"
+    with closing(Store.open(place / "index.sqlite")) as store:
+        assert integrity(store) == []
+
+
+def test_losing_and_getting_back_full_text_search_loses_nothing(place, monkeypatch) -> None:
+    whole = asked(place, "printer roses", provider="none", profile="recommended")
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    with opened(place, "none") as engine:
+        engine.sync()
+        (place / "notes/memory/garden.md").unlink()
+        (place / "notes/memory/new.md").write_text("Roses again\n")
+        engine.sync()
+    monkeypatch.delenv("MEMORY_TUI_DISABLE")
+    again = asked(place, "printer roses", provider="none", profile="recommended")
+    assert set(paths(again)) == set(paths(whole)) - {"memory/garden.md"} | {"memory/new.md"}
+    with closing(Store.open(place / "index.sqlite")) as store:
+        assert integrity(store) == []
+
+
+def test_words_are_found_without_the_tokenizers_of_fts5(monkeypatch) -> None:
+    def missing(*_: object) -> None:
+        raise apsw.NoFTS5Error("no fts5")
+
+    class Without:
+        def __init__(self, _: str) -> None:
+            self.fts5_tokenizer = missing
+
+    words._tokenizer.cache_clear()
+    monkeypatch.setattr("memory_tui.text.words.apsw.Connection", Without)
+    try:
+        assert words.tokens("Größe zählt", stemmed=True) == ["größe", "zählt"]
+        assert words.stems("ä B") == [("ä", 0, 2), ("b", 3, 4)]
+    finally:
+        words._tokenizer.cache_clear()
+
+
+# --- no sqlite-vec -------------------------------------------------------------------------------------------------
+
+def test_without_sqlite_vec_the_answers_are_the_same_and_status_says_so(place, monkeypatch) -> None:
+    with opened(place, index="with.sqlite") as engine:
+        engine.sync()
+        before, ready = engine.search("router vlan"), engine.status()
+    assert ready.vector["available"] is True
+    assert ready.notices == ()
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "vec0")
+    with opened(place, index="without.sqlite") as engine:
+        engine.sync()
+        after, status = engine.search("router vlan"), engine.status()
+    assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
+    assert codes(after) == set(), "nothing is lost, so an answer need not mention it"
+    assert status.vector["available"] is False
+    assert status.vector["engine"] == "numpy, exact"
+    assert "MEMORY_TUI_DISABLE" in status.vector["loadError"]
+    assert [notice.code for notice in status.notices] == ["vec0"]
+
+
+def test_a_switch_that_nobody_knows_is_named(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts6")
+    with opened(place) as engine:
+        engine.sync()
+        assert "'fts6'" in engine.status().notices[0].message
+
+
+# --- trigrams ------------------------------------------------------------------------------------------------------
+
+def test_trigrams_find_parts_of_words(place) -> None:
+    assert paths(asked(place, "recyc", provider="none")) == []
+    trace = asked(place, "recyc", provider="none", **{"store.fts.tokenizer": "trigram"})
+    assert paths(trace) == ["memory/2026-11-02.md"]
+    assert asked(place, "デプロイ戦略", provider="none", **{"store.fts.tokenizer": "trigram"}).recalled
+    with closing(Store.open(place / "index.sqlite")) as store:
+        assert store.full_text() == "trigram"
+        assert integrity(store) == []
+
+
+def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place) -> None:
+    trigram = {"store.fts.tokenizer": "trigram"}
+    trace = asked(place, "会議", provider="none", **trigram)
+    assert paths(trace) == ["memory/会議.md"]
+    assert trace.plan.fts_query == 'text LIKE "%会議%"'
+    assert trace.recalled[0].score == 1.0
+    with opened(place, **trigram) as engine:  # one short and one long word, both needed
+        engine.sync()
+        found = engine.search("router is")
+        assert found.plan.fts_query == '"router" AND text LIKE "%is%"'
+        assert [ref.path for ref, _, _ in found.keyword_ranks] == ["MEMORY.md"]
+        assert list(engine.search("router zz").keyword_ranks) == []
+
+
+def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place) -> None:
+    with opened(place) as engine:
+        first = engine.sync()
+    with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
+        second = engine.sync()
+        assert engine.status().fts["tokenizer"] == "trigram"
+        assert not engine.sync().rebuilt
+    assert (first.embedded, second.embedded) == (4, 0)
+    assert second.rebuilt
+    with opened(place) as engine:
+        assert engine.sync().rebuilt
+        assert engine.status().fts["tokenizer"] == "unicode61"
+
+
+def test_without_trigrams_unicode61_is_used_with_a_notice(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "trigram")
+    with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
+        engine.sync()
+        assert engine.status().fts["tokenizer"] == "unicode61"
+        assert [notice.code for notice in engine.status().notices] == ["trigram"]
+
+
+def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
+    with opened(place) as engine:
+        engine.sync()
+    old = apsw.Connection(str(place / "index.sqlite"))
+    old.execute("DELETE FROM meta WHERE key = 'full_text'; PRAGMA user_version = 1; UPDATE meta SET "
+                "value = json_remove(value, '$.ftsTokenizer') WHERE key = 'memory_index_meta_v1'")
+    old.close()
+    with opened(place) as engine:
+        report = engine.sync()
+        assert (report.rebuilt, report.indexed) == (False, 0)
+        assert engine.search("router").mode == "hybrid"

@@ -1,0 +1,99 @@
+"""Words of queries and chunks, in both ways."""
+
+import datetime as dt
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.text import words
+from memory_tui.text.days import named_day
+
+
+def rare(asked: list[str]) -> list[int]:
+    return [1] * len(asked)
+
+
+def frequent(asked: list[str]) -> list[int]:
+    return [30] * len(asked)
+
+
+def test_openclaw_joins_every_word_with_and() -> None:
+    assert words.and_query('router "VLAN" foo_bar-baz') == (
+        ("router", "VLAN", "foo_bar", "baz"), '"router" AND "VLAN" AND "foo_bar" AND "baz"')
+    assert words.and_query("!!! ??? ---") == ((), "")
+
+
+def test_stop_words_go_only_where_they_are_frequent() -> None:
+    assert words.terms("how is the omada vlan", frequent, 100).kept == ("omada", "vlan")
+    assert words.terms("the name of the home system", rare, 100).kept == ("name", "home", "system")
+    assert words.terms("the name of the home system", frequent, 100).kept == ("the", "name", "of", "home", "system")
+    assert words.terms("how is the omada vlan", rare, 100).kept == ("omada", "vlan")
+
+
+def test_a_question_of_stop_words_keeps_them() -> None:
+    assert words.terms("to be or not to be", frequent, 100).kept == ("to", "be", "or", "not")
+
+
+def test_a_word_of_most_chunks_is_left_out_because_bm25_gives_it_nothing() -> None:
+    found = words.terms("router vlan", lambda asked: [80 if w == "router" else 3 for w in asked], 100)
+    assert found.kept == ("vlan",)
+    assert found.common == ("router",)
+    assert words.terms("router", lambda asked: [80 for _ in asked], 100).kept == ("router",)
+
+
+def test_chinese_becomes_bigrams_on_both_sides() -> None:
+    assert words.terms("路由器 ER605配置", rare, 100).kept == ("er605", "路由", "由器", "配置")
+    assert words.segmented("路由器ok").split() == ["路由", "由器", "器", "ok"]
+
+
+def test_spanish_stop_words_are_recognised() -> None:
+    assert "donde" not in words.terms("donde está la clave del router", frequent, 100).kept
+
+
+def test_day_and_headings_are_part_of_the_indexed_text() -> None:
+    form = words.indexed_form("memory/2026-05-02.md", ["# Home", "## Router"], "swapped it")
+    assert "May" in form
+    assert "Saturday" in form
+    assert "Router" in form
+    assert words.indexed_form("memory/2026-02-30.md", [], "x").startswith("2026-02-30")
+
+
+@given(st.text(max_size=200))
+def test_no_query_breaks_full_text_search(query: str) -> None:
+    db = apsw.Connection(":memory:")
+    db.execute("CREATE VIRTUAL TABLE t USING fts5(body)")
+    for expression in (words.and_query(query)[1], words.or_query(words.terms(query, rare, 100).kept)):
+        if expression:
+            db.execute("SELECT rowid FROM t WHERE t MATCH ?", (expression,)).fetchall()
+
+
+@given(st.text(alphabet="路由器配置更新a b", min_size=1, max_size=30), st.data())
+def test_every_character_and_pair_of_a_chinese_note_is_found(text: str, data: st.DataObject) -> None:
+    db = apsw.Connection(":memory:")
+    db.execute("CREATE VIRTUAL TABLE t USING fts5(body)")
+    db.execute("INSERT INTO t VALUES (?)", (words.segmented(text),))
+    runs = [run for run in words._CJK_RUN.findall(text) if run]
+    if not runs:
+        return
+    run = data.draw(st.sampled_from(runs))
+    start = data.draw(st.integers(0, len(run) - 1))
+    piece = run[start:start + data.draw(st.integers(1, 2))]
+    expression = words.or_query(words.terms(piece, rare, 100).kept)
+    assert db.execute("SELECT count(*) FROM t WHERE t MATCH ?", (expression,)).fetchall() == [(1,)]
+
+
+TODAY = dt.date(2026, 11, 20)
+
+
+@pytest.mark.parametrize(("query", "day"), [
+    ("what did we do on May 2nd", "-05-02"), ("on 2 May 2025?", "2025-05-02"), ("the 2nd of May", "-05-02"),
+    ("Sept. 3, 2025", ""), ("Sep. 3, 2025", "2025-09-03"), ("2026-10-05 router", "2026-10-05"),
+    ("5月2号我做了什么", "-05-02"),
+    ("2025年5月2日", "2025-05-02"), ("what happened yesterday", "2026-11-19"), ("昨天", "2026-11-19"),
+    ("the day before yesterday", "2026-11-18"), ("Feb 30", ""), ("2026-13-40", ""), ("you may 5", "-05-05"),
+    ("maybe 5 routers", ""), ("version 12026-10-051", ""), ("nothing", ""), ("february 29", "-02-29"),
+])
+def test_the_day_a_query_names(query: str, day: str) -> None:
+    assert named_day(query, TODAY) == day

@@ -1,0 +1,188 @@
+"""Keys: one table for everything, and every key that does nothing says why."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from tui_support import ask, drive, make_app, press, said, sample, settled, text_of, until
+
+from memory_tui.tui import actions
+from memory_tui.tui.actions import ACTIONS, PLACES, Context, key_table_markdown
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.screens.base import View
+from memory_tui.tui.screens.browse import BrowseView
+from memory_tui.tui.screens.index import IndexView
+from memory_tui.tui.screens.reader import ReaderView
+from memory_tui.tui.screens.search import SearchView
+from memory_tui.tui.widgets import key_hints
+from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.query_box import FilterInput, QueryInput
+from memory_tui.tui.widgets.reader import Reader
+from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.tune_strip import TuneStrip
+
+NODES = {
+    "everywhere": MemoryApp, "list": RowList, "notes": View, "browse": BrowseView, "tree": FileTree, "reader": Reader,
+    "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
+    "index": IndexView,
+}
+
+
+def test_the_readme_shows_the_table() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    found = re.search(r"<!-- keys -->\n(.*)\n<!-- /keys -->", readme, re.DOTALL)
+    assert found is not None
+    assert found[1].strip() == key_table_markdown()
+
+
+def test_every_place_has_a_title_and_a_node_with_its_keys() -> None:
+    assert set(NODES) == set(PLACES) == {action.where for action in ACTIONS}
+    for action in ACTIONS:
+        bound = {key.key for binding in NODES[action.where]._merged_bindings.key_to_bindings.values()
+                 for key in binding if key.action == f"app.do('{action.id}')"}
+        assert {actions.Binding(key, "", "").key for key in action.keys} or not action.keys
+        assert len(bound) >= len(action.keys), (action.id, action.where)
+
+
+def test_every_action_is_done_by_somebody() -> None:
+    nodes = [*NODES.values(), ReaderView]
+    for action in ACTIONS:
+        assert any(hasattr(node, f"do_{action.id}") for node in nodes), action.id
+
+
+def test_no_key_means_two_things_in_one_place() -> None:
+    for place in PLACES:
+        keys = [key for action in ACTIONS if action.where == place for key in action.keys]
+        assert len(keys) == len(set(keys)), place
+
+
+@pytest.mark.parametrize("action", [a for a in ACTIONS if a.refuse(Context()) or a.refuse(Context(syncing=True))],
+                         ids=lambda action: f"{action.where}-{action.id}")
+def test_refusals_are_sentences(action: actions.Action) -> None:
+    reason = action.refuse(Context()) or action.refuse(Context(syncing=True, ready=True))
+    assert reason.endswith("."), reason
+    assert reason[0].isupper()
+    everything = Context(ready=True, note=True, answer=True, undo=True, redo=True, tuned=True, zoomed=True)
+    assert action.refuse(everything) == ""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> MemoryApp:
+    return make_app(sample(tmp_path / "notes"))
+
+
+def test_an_unknown_key_says_so(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "x")
+        assert said(app) == "x does nothing here. ? shows the keys of this pane."
+        assert said(app) in text_of(app)
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize(("keys", "key", "reason"), [
+    ("", "t", "t works in Search (2): turn the knobs of the ranking."),
+    ("3", "T", "T works in Browse (1): go to today's note, or the newest."),
+    ("", "underscore", "No pane is enlarged; + enlarges this one."),
+    ("", "e", "This terminal cannot be handed to an editor."),
+    ("", "escape", "Nothing to go back to; q quits."),
+    ("2", "ctrl+r", "Nothing was undone."),
+])
+def test_a_key_without_effect_gives_the_reason(app: MemoryApp, keys: str, key: str, reason: str) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, *keys, key)
+        assert said(app) == reason
+
+    drive(app, steps)
+
+
+def test_before_a_question_the_knobs_wait(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "2", "tab", "t")
+        assert said(app) == "There is no answer yet: press / and ask something."
+        await ask(pilot, "router")
+        await press(pilot, "u")
+        assert said(app) == "No knob has been turned: nothing to undo."
+
+    drive(app, steps)
+
+
+def test_read_only_refuses_the_editor(tmp_path: Path) -> None:
+    app = make_app(sample(tmp_path / "notes"), read_only=True)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "e")
+        assert said(app) == "Opened with --read-only: notes are not edited."
+        assert "read-only" in text_of(app).splitlines()[0]
+
+    drive(app, steps)
+
+
+def test_the_sentence_goes_away(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_hints, "SECONDS", 0.01)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await pilot.press("x")
+        await until(lambda: not said(app))
+        assert "? Help" in text_of(app).splitlines()[-1]
+
+    drive(app, steps)
+
+
+def test_letters_are_no_keys_while_somebody_types(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "slash", *"q1")
+        assert app.screen.query_one(QueryInput).value == "q1"
+        hints = text_of(app).splitlines()[-1]
+        assert "esc Back" in hints
+        assert "q Back" not in hints
+
+    drive(app, steps)
+
+
+def test_a_click_on_a_hint_is_its_key(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        hints = text_of(app).splitlines()[-1]
+        await pilot.click(key_hints.KeyHints, offset=(hints.index("Ask"), 0))
+        await settled(pilot)
+        assert isinstance(app.screen, SearchView)
+        assert isinstance(app.focused, QueryInput)
+
+    drive(app, steps)
+
+
+def test_a_click_on_the_truth_bar_opens_what_it_reports(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await pilot.click("TruthBar", offset=(3, 0))
+        await settled(pilot)
+        assert isinstance(app.screen, IndexView)
+
+    drive(app, steps)
+
+
+def test_the_palette_offers_what_works_here(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "colon")
+        await until(lambda: "Look for changed files" in text_of(app))
+        assert "This terminal cannot be handed to an editor." in text_of(app)
+        assert "turn the knobs" not in text_of(app).lower()
+        await press(pilot, "escape", "ctrl+p", *"what is indexed")
+        await until(lambda: "(3)" in text_of(app) and "(r)" not in text_of(app))
+        await press(pilot, "down", "enter")
+        await until(lambda: isinstance(app.screen, IndexView))
+
+    drive(app, steps)
+
+
+def test_help_is_about_the_pane_in_focus(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "question_mark")
+        assert "fold this group" in text_of(app) or "Files" in text_of(app)
+        await press(pilot, "question_mark", "3", "f1")
+        assert "can be deleted at any time" in text_of(app)
+
+    drive(app, steps)

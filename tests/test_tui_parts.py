@@ -1,0 +1,211 @@
+"""The screen's parts that need no screen: cutting and wrapping text, bars, knobs, baselines, pages, editors."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from memory_tui import profiles
+from memory_tui.overview import FileRow
+from memory_tui.search.trace import ChunkRef
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Settings
+from memory_tui.tui import clipboard, editor, paint
+from memory_tui.tui.knobs import Dial, dials, slider
+from memory_tui.tui.page import make_page
+from memory_tui.tui.session import Tuning, stepped
+from memory_tui.tui.widgets.file_tree import groups
+from memory_tui.tui.widgets.truth_bar import Part, fitted
+from memory_tui.workspace.document import Document
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Mn", "Me", "Cf"]), max_size=300)
+
+
+@given(TEXT, st.integers(1, 60), st.sampled_from(["left", "right"]))
+def test_fitted_text_has_exactly_its_width(text: str, width: int, align: str) -> None:
+    assert cell_len(paint.fit(text, width, align)) == width
+
+
+@given(TEXT, st.integers(8, 60))
+def test_wrapped_lines_hold_everything_and_fit(text: str, width: int) -> None:
+    spans = list(paint.wrap(text, width))
+    assert "".join(text[start:end] for start, end in spans) == text
+    assert all(cell_len(text[start:end].rstrip(" ")) <= width for start, end in spans)
+
+
+def test_text_without_spaces_breaks_between_wide_characters() -> None:
+    text = "Wei: " + "外婆的机票是几点的" * 4
+    first = next(iter(paint.wrap(text, 20)))
+    assert cell_len(text[slice(*first)]) >= 19
+
+
+AMOUNTS = st.lists(st.tuples(st.sampled_from("█▒+·"), st.floats(-1, 2)), max_size=4)
+
+
+@given(AMOUNTS, st.floats(0.1, 3), st.integers(1, 40))
+def test_a_bar_never_leaves_its_frame(parts: list[tuple[str, float]], scale: float, width: int) -> None:
+    assert len(paint.bar(parts, scale, width)) == width
+
+
+def test_a_bar_is_a_share_of_its_scale() -> None:
+    assert paint.bar([("█", 0.5), ("▒", 0.25)], 1.0, 8) == "████▒▒  "
+    assert paint.bar([("█", 0.5), ("▒", 0.25)], 2.0, 8) == "██▒     "
+    assert paint.bar([("█", float("nan"))], 1.0, 4) == "    "
+
+
+@pytest.mark.parametrize(("path", "width", "shown"), [
+    ("memory/2026-01-12.md", 30, "memory/2026-01-12.md"), ("memory/2026-01-12.md", 14, "2026-01-12.md"),
+    ("memory/work/deploy-runbook.md", 14, "…ploy-runbook.md"[-14:].replace("y-r", "y-r")),
+])
+def test_paths_lose_their_beginning(path: str, width: int, shown: str) -> None:
+    fitted_path = paint.fit_path(path, width)
+    assert cell_len(fitted_path) <= width
+    assert fitted_path[-8:] == shown[-8:]
+
+
+def test_the_truth_bar_keeps_what_matters() -> None:
+    parts = [Part(" MODE ", " M ", 99), Part("412 chunks in 37 files", "412c/37f", 75), Part("fts5", "fts5", 35),
+             Part("rules recommended", "rules recommended", 90)]
+    assert [text for text, _ in fitted(parts, 80)] == [part.long for part in parts]
+    assert [text for text, _ in fitted(parts, 40)] == [" MODE ", "412c/37f", "rules recommended"]
+    assert [text for text, _ in fitted(parts, 24)] == [" M ", "rules recommended"]
+
+
+# --- knobs ---------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("key", [key for key in TUNE_KEYS if key != "profile"])
+def test_a_knob_goes_from_end_to_end_and_back(key: str) -> None:
+    knob = BY_KEY[key]
+    value = knob.default
+    for direction in (-1, 1, -1):
+        seen = [value]
+        for _ in range(2000):
+            value = stepped(knob, value, direction)
+            if value == seen[-1]:
+                break
+            seen.append(value)
+        assert seen == sorted(seen, reverse=direction < 0)
+    assert value == (False if isinstance(knob.default, bool) else knob.low)
+
+
+@pytest.mark.parametrize(("value", "direction", "expected"), [
+    (0.7, 1, 0.75), (0.75, -1, 0.7), (0.72, 1, 0.75), (0.72, -1, 0.7), (0.35, -1, 0.3), (1.0, 1, 1.0), (0.0, -1, 0.0),
+])
+def test_steps_stay_on_the_grid(value: float, direction: int, expected: float) -> None:
+    assert stepped(BY_KEY["query.hybrid.vectorWeight"], value, direction) == pytest.approx(expected)
+
+
+@given(st.sampled_from([key for key in TUNE_KEYS if BY_KEY[key].high]), st.floats(0, 1))
+def test_a_place_on_the_slider_is_a_value_of_the_knob(key: str, share: float) -> None:
+    knob = BY_KEY[key]
+    dial = Dial(knob, knob.default, "default", "", False)
+    value = dial.at_share(share)
+    assert knob.low <= float(value) <= knob.high
+    assert len(slider(Dial(knob, value, "", "", False), 9)) == 9
+
+
+def test_ignored_knobs_say_why() -> None:
+    found = {dial.knob.key: dial.ignored for dial in dials(*[profiles.compose("openclaw-2026.3", {}, {})] * 2)}
+    assert found["dateBoost"] == "OpenClaw does not read dates in a query"
+    assert found["query.hybrid.temporalDecay.halfLifeDays"] == "decay is off"
+    assert found["query.minScore"] == ""
+
+
+def test_weights_add_up_to_one() -> None:
+    tuning = Tuning.start(Settings.defaults()).set("query.hybrid.vectorWeight", 0.55)
+    assert tuning.settings.number("query.hybrid.textWeight") == pytest.approx(0.45)
+    assert tuning.reset("query.hybrid.textWeight").settings.number("query.hybrid.vectorWeight") == pytest.approx(0.7)
+
+
+def test_undo_and_redo_walk_the_same_way() -> None:
+    start = Tuning.start(Settings.defaults())
+    turned = start.set("query.maxResults", 8).set("query.minScore", 0.5)
+    assert turned.undo().undo().settings == start.settings
+    assert turned.undo().undo().redo().redo().settings == turned.settings
+    assert turned.undo().set("query.maxResults", 9).redo().settings.whole("query.maxResults") == 9
+    assert start.undo() is start
+    assert start.set("query.maxResults", 6) is start
+
+
+def test_a_baseline_is_named_by_what_differs() -> None:
+    tuning = Tuning.start(Settings.defaults()).set("query.maxResults", 8)
+    assert tuning.compared
+    based = tuning.rebase()
+    assert not based.compared
+    assert (based.baseline.name, based.baseline.title) == ("B", "results 8")
+
+
+# --- files and pages -----------------------------------------------------------------------------------------------
+
+def row(path: str, day: dt.date | None) -> FileRow:
+    return FileRow(path, "memory", "fresh", "", 1, 10, 0.0, day)
+
+
+def test_files_are_grouped_by_day() -> None:
+    today = dt.date(2026, 3, 1)
+    days = {"2026-03-02": "Later", "2026-03-01": "Today", "2026-02-28": "Yesterday", "2026-02-27": "Last seven days",
+            "2026-02-23": "Last seven days", "2026-02-22": "February 2026", "2025-12-31": "December 2025"}
+    rows = [row(f"memory/{day}.md", dt.date.fromisoformat(day)) for day in days]
+    rows += [row("MEMORY.md", None), row("../shared/notes.md", None)]
+    found = groups(rows, today)
+    assert [group.title for group in found] == ["Later", "Today", "Yesterday", "Last seven days", "February 2026",
+                                               "December 2025", "Evergreen", "Extra paths"]
+    assert [file.path for file in found[3].files] == ["memory/2026-02-27.md", "memory/2026-02-23.md"]
+
+
+def document(text: str) -> Document:
+    return Document("memory/a.md", text, "", len(text), 0, 0, False)
+
+
+def test_a_page_knows_its_chunks() -> None:
+    chunks = [ChunkRef(i, str(i), "memory/a.md", "memory", *span) for i, span in enumerate([(1, 4), (3, 8), (8, 9)])]
+    page = make_page(document("\n".join(map(str, range(1, 11)))), chunks)
+    assert list(page.covering(3)) == [0, 1]
+    assert [page.chunk_at(line) for line in (1, 3, 8, 9, 10)] == [0, 1, 2, 2, -1]
+
+
+def test_a_page_tells_headings_and_code_apart() -> None:
+    page = make_page(document("# head\n```\n# code\n```\n> quote\ntext\r\n"), [])
+    assert page.kinds == ("head", "code", "code", "code", "quote", "", "")
+    assert page.lines[5] == "text"
+
+
+# --- programs of the desktop ---------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("environment", "words"), [
+    ({}, ["vi", "+12", "a b.md"]), ({"EDITOR": "nano"}, ["nano", "+12", "a b.md"]),
+    ({"EDITOR": "nano", "VISUAL": "code -n"}, ["code", "-n", "--wait", "--goto", "a b.md:12"]),
+    ({"EDITOR": "/usr/bin/hx"}, ["/usr/bin/hx", "a b.md:12"]),
+    ({"EDITOR": "emacs -nw"}, ["emacs", "-nw", "+12", "a b.md"]),
+    ({"EDITOR": "'/opt/my editor/vim'"}, ["/opt/my editor/vim", "+12", "a b.md"]),
+])
+def test_each_editor_is_told_the_line_its_way(environment: dict[str, str], words: list[str]) -> None:
+    assert editor.command("a b.md", 12, environment) == words
+
+
+def test_an_editor_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "no-such-editor")
+    assert "could not be started" in editor.edit("a.md", 1)
+    monkeypatch.setenv("VISUAL", "false")
+    assert editor.edit("a.md", 1) == "The editor false ended with status 1."
+    monkeypatch.setenv("VISUAL", "true")
+    assert editor.edit("a.md", 1) == ""
+
+
+def test_a_clipboard_program_is_used_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, kept = tmp_path / "wl-copy", tmp_path / "kept"
+    program.write_text(f"#!/bin/sh\ncat > {kept}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    assert clipboard.copy("text") == ""
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert clipboard.copy("mémoire") == "wl-copy"
+    assert kept.read_text("utf-8") == "mémoire"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert clipboard.copy("text") == ""

@@ -1,0 +1,165 @@
+"""What the screen's tests share: the sample workspace on a fixed day, and waiting for facts instead of time."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import difflib
+import os
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.keys import _character_to_key, key_to_character
+from textual.pilot import Pilot
+
+from memory_tui import demo
+from memory_tui.engine import Engine, Options
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.widgets.query_box import QueryBox
+
+TODAY = dt.date(2026, 3, 20)
+NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC).timestamp()
+SMALL, LARGE = (80, 24), (120, 36)
+SCREENS = Path(__file__).parent / "screens"
+
+Steps = Callable[[Pilot[int]], Awaitable[None]]
+
+
+def sample(folder: Path) -> Path:
+    """The sample workspace as it stands on TODAY."""
+    return demo.materialize(folder, TODAY)
+
+
+def make_app(workspace: Path, *, query: str = "", provider: str = "scripted", watch: bool = False,
+             read_only: bool = False, changes: Sequence[tuple[str, str]] = (),
+             suggestions: Sequence[str] = ()) -> MemoryApp:
+    """The app over a real engine: scripted vectors, fixed clock, no watcher unless asked for."""
+    options = Options(
+        workspace=str(workspace), index=str(workspace.parent / "index.sqlite"), provider=provider, now=NOW,
+        read_only=read_only, changes=(("sync.watch", str(watch).lower()), *changes))
+    return MemoryApp(lambda listener: Engine.open(options, listener), name=workspace.name, query=query,
+                     suggestions=suggestions)
+
+
+def is_drawn(app: MemoryApp) -> bool:
+    """Whether every message was handled and every change is on the screen."""
+    screen = app.screen
+    waiting = any(node.message_queue_size or node._next_callbacks for node in [*app._registry, app])
+    return not (waiting or screen._dirty_widgets or screen._callbacks or screen._layout_required)
+
+
+def is_settled(app: MemoryApp) -> bool:
+    """Whether nothing is on its way: index at rest, no job, no question unasked, nothing to draw."""
+    if app.facts is None or app.engine is None or app.progress is not None or app.bridge.busy:
+        return False
+    resting = all(box.resting for view in app.views for box in view.query(QueryBox))
+    return resting and app.engine.wait_idle(0) and is_drawn(app)
+
+
+async def settled(pilot: Pilot[int]) -> None:
+    """Wait until the app shows everything it is going to show."""
+    app = pilot.app
+    assert isinstance(app, MemoryApp)
+    quiet = 0
+    for _ in range(20_000):
+        await asyncio.sleep(0.001)
+        quiet = quiet + 1 if is_settled(app) else 0
+        if quiet == 3:
+            return
+    raise AssertionError("the app did not come to rest")
+
+
+def drive(app: MemoryApp, steps: Steps, size: tuple[int, int] = LARGE) -> None:
+    """Run `app` without a terminal, wait for its first index, then do `steps`."""
+
+    async def run() -> None:
+        async with app.run_test(size=size) as pilot:
+            await settled(pilot)
+            await steps(pilot)
+
+    asyncio.run(run())
+
+
+async def until(fact: Callable[[], object]) -> None:
+    """Wait until `fact` holds."""
+    for _ in range(10_000):
+        if fact():
+            return
+        await asyncio.sleep(0.002)
+    raise AssertionError("it did not come to pass")
+
+
+async def press(pilot: Pilot[int], *keys: str) -> None:
+    """Press `keys`, each after what the one before set off has come to rest."""
+    for key in keys:
+        name = _character_to_key(key) if len(key) == 1 else key
+        pilot.app.post_message(events.Key(name, key if len(key) == 1 else key_to_character(key)))
+        await settled(pilot)
+
+
+async def ask(pilot: Pilot[int], question: str) -> None:
+    """Ask `question` and go to the hits."""
+    await press(pilot, "slash")
+    app = pilot.app
+    assert isinstance(app, MemoryApp)
+    box = app.screen.query_one(QueryBox)
+    box.input.value = question
+    await settled(pilot)
+    await press(pilot, "enter")
+
+
+def lines_of(app: MemoryApp) -> list[str]:
+    """The screen as text, line by line."""
+    return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+
+
+def text_of(app: MemoryApp) -> str:
+    """The screen as one text."""
+    return "\n".join(line.rstrip() for line in lines_of(app)) + "\n"
+
+
+def said(app: MemoryApp) -> str:
+    """What the message line says."""
+    from memory_tui.tui.widgets.key_hints import KeyHints
+
+    return app.screen.query_one(KeyHints).said
+
+
+_VARYING = (
+    (re.compile(r"\b\d\d:\d\d:\d\d?"), "hh:mm:ss"), (re.compile(r"SQLite \d[\d.]*"), "SQLite N"),
+    (re.compile(r"sqlite-vec v\d[\d.]*"), "sqlite-vec vN"), (re.compile(r"\(\d+\.\d MB\)"), "(N MB)"),
+)
+
+
+def without_accidents(text: str) -> str:
+    """`text` with what differs between runs and machines (times, versions, sizes) blotted out, same width."""
+    for pattern, stand_in in _VARYING:
+        text = pattern.sub(lambda match, word=stand_in: word.ljust(len(match[0]))[:len(match[0])], text)
+    return text
+
+
+def matches_screen(app: MemoryApp, name: str) -> None:
+    """The screen equals tests/screens/NAME_WxH.txt; MEMORY_TUI_UPDATE_SCREENS=1 writes it instead."""
+    size = app.size
+    file = SCREENS / f"{name}_{size.width}x{size.height}.txt"
+    shown = without_accidents(text_of(app))
+    if os.environ.get("MEMORY_TUI_UPDATE_SCREENS"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(shown, "utf-8")
+        return
+    if not file.exists():
+        pytest.fail(f"{file.name} does not exist; MEMORY_TUI_UPDATE_SCREENS=1 writes it")
+    known = file.read_text("utf-8")
+    if shown != known:
+        difference = difflib.unified_diff(known.split("\n"), shown.split("\n"), file.name, "this run", lineterm="", n=1)
+        pytest.fail("\n".join(difference), pytrace=False)
+
+
+def fixed_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stage times are shown as 1 ms."""
+    from memory_tui.tui.widgets import funnel
+
+    monkeypatch.setattr(funnel, "milliseconds", lambda _value: "1.0")
