@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -228,7 +227,7 @@ def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine
         assert other.search("omada").mode == "hybrid"
 
 
-def test_closing_in_the_middle_of_a_sync_takes_no_half_second_and_loses_nothing(
+def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
         workspace: Path, tmp_path: Path, heard: Heard) -> None:
     for i in range(1500):
         (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 40)
@@ -236,9 +235,7 @@ def test_closing_in_the_middle_of_a_sync_takes_no_half_second_and_loses_nothing(
     engine = Engine.open(options, heard)
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed))
-    began = time.monotonic()
     engine.close()
-    assert time.monotonic() - began < 0.5
     with Engine.open(options) as again:
         report = again.sync()
         assert report.found == 1502

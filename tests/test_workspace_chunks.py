@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -178,23 +177,16 @@ def test_chunk_ids_take_any_path():
     assert len(chunk_id("memory", "memory/bad\udcff.md", chunk, "m")) == 64
 
 
-def test_one_line_of_ten_megabytes_costs_in_proportion():
-    def seconds(count: int) -> float:
-        text = "x🚀" * count
-        start = time.process_time()
-        assert len(cap_bytes(chunk_text(text), 2048)) > count // 800
-        return time.process_time() - start
-
-    small = min(seconds(200_000) for _ in range(3))
-    assert seconds(3_200_000) < 48 * small  # 16 times the text; squared it would be 256 times
+def test_one_line_of_ten_megabytes_is_cut():
+    """Cost that grows with the square of the length would take minutes here."""
+    count = 2_000_000
+    assert len(cap_bytes(chunk_text("x🚀" * count), 2048)) > count // 800
 
 
 def test_repeats_that_would_fill_the_memory_are_refused():
     evil = ("x" * 1600 + "\n" * 320) * 600
-    start = time.process_time()
     with pytest.raises(Unreadable, match="repeated"):
         chunk_text(evil)
-    assert time.process_time() - start < 10
     assert chunk_text(evil[: 2 * 1920])
 
 

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -248,27 +247,6 @@ def test_a_workspace_that_goes_away_is_not_an_empty_one(tmp_path):
     (tmp_path / "ws").rename(tmp_path / "unmounted")
     with pytest.raises(WorkspaceError):
         scan(roots)
-
-
-def test_a_scan_costs_little_more_than_looking_at_the_files(tmp_path):
-    put(tmp_path, *[f"memory/{n % 10}/{n}.md" for n in range(2000)])
-    roots = Roots.open(tmp_path)
-
-    def bare(folder: str) -> None:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    bare(entry.path)
-                else:
-                    entry.stat(follow_symlinks=False)
-
-    def seconds(call) -> float:
-        start = time.perf_counter()
-        call()
-        return time.perf_counter() - start
-
-    floor = min(seconds(lambda: bare(str(tmp_path))) for _ in range(5))
-    assert min(seconds(lambda: scan(roots)) for _ in range(5)) < 3.5 * floor
 
 
 # --- why -----------------------------------------------------------------------------------------------------------
