@@ -45,7 +45,7 @@ def opened(folder: Path, place_: Path, questions: list[str], provider: str = "bu
                                  changes=(("sync.onSearch", "off"),)))
     engine.sync()
     found = engine.gather(questions[0])
-    with engine._reader() as store:
+    with engine._asking.reader() as store:
         texts = store.texts([found.refs[row].rowid for row in range(found.chunks)])
     return Asked(engine, questions, texts)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_tui.cli.common import Declare, Run, opened
 from memory_tui.errors import IndexUnavailable, LabelError, SettingError
 
 if TYPE_CHECKING:
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
     from memory_tui.tune.evaluate import Case, Comparison, Scorecard
     from memory_tui.tune.labels import Notebook
 
-NAMES = ("why", "eval", "tune", "noise")
 FELL_SHORT = 3
 """Exit code of an evaluation that misses what was asked of it."""
 
 
-def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Declare the commands; `command` makes a parser from a name and a line of help."""
+def add(command: Declare) -> None:
+    """Declare the commands."""
     why = command("why", "why a line of a note was, or was not, recalled for a question")
     why.add_argument("query", help="the question")
     why.add_argument("place", metavar="PATH[:LINE]", help="a note, a line of it, or a citation such as PATH#L3-L9")
@@ -36,14 +36,10 @@ def add(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     measured.add_argument("--fail-under", action="append", metavar="METRIC=X",
                           help="fail when a mean is below X (noise, wrong: above); may be repeated")
     measured.add_argument("--write-qrels", metavar="FILE", help="also write the labels as TREC qrels, and FILE.topics")
-
-
     tuned = command("tune", "search the knobs by labelled questions; changes nothing, and may find no evidence")
     _labels(tuned)
     tuned.add_argument("--metric", default="ndcg@10", help="what to raise (default: ndcg@10)")
     tuned.add_argument("--seed", type=int, default=1, metavar="N", help="which half of the questions is held out")
-
-
     noise = command("noise", "what unrelated questions score, and which minScore keeps them out")
     noise.add_argument("query", nargs="?", help="a question whose hits are shown on the same axis")
     _labels(noise)
@@ -55,10 +51,11 @@ def _labels(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topics", metavar="FILE", help="the questions of qrels, a line each: id, tab, question")
 
 
-def run(given: argparse.Namespace, engine: Engine) -> int:
-    """Run the command in `given`; returns the exit code."""
-    engine.catch_up()
-    return _RUN[given.command](given, engine)
+def _run(given: argparse.Namespace) -> int:
+    with opened(given) as engine:
+        engine.plan.require_enabled()
+        engine.catch_up()
+        return _ASK[given.command](given, engine)
 
 
 def _why(given: argparse.Namespace, engine: Engine) -> int:
@@ -226,6 +223,7 @@ def _write_qrels(path: str, found: Notebook) -> None:
         raise LabelError(message, "Check the path.") from error
 
 
-_RUN: dict[str, Callable[[argparse.Namespace, Engine], int]] = {
+_ASK: dict[str, Callable[[argparse.Namespace, Engine], int]] = {
     "why": _why, "eval": _eval, "tune": _tune, "noise": _noise,
 }
+RUN: dict[str, Run] = dict.fromkeys(_ASK, _run)

@@ -1,0 +1,60 @@
+"""The commands that open the app: on a workspace, or on a copy of the sample one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from memory_tui.cli.common import Declare, Run, moment, options
+from memory_tui.errors import MemoryTuiError, SettingError
+
+if TYPE_CHECKING:
+    from memory_tui.engine import Options
+
+
+def add(command: Declare) -> None:
+    """Declare the commands."""
+    bare = command("open", "open the app; the default, so that `memory-tui PATH` opens a workspace")
+    bare.add_argument("path", nargs="?", help="the workspace")
+    bare.add_argument("--query", help="a question to start with")
+    command("demo", "open the app on a copy of the sample workspace")
+
+
+def _open(given: argparse.Namespace) -> int:
+    if hasattr(given, "path") and hasattr(given, "workspace"):
+        raise SettingError("Both a path and --workspace were given.", "Give one of them.")
+    return _run(options(given), getattr(given, "query", ""))
+
+
+def _demo(given: argparse.Namespace) -> int:
+    import datetime as dt
+    import tempfile
+    from dataclasses import replace
+    from pathlib import Path
+
+    from memory_tui import demo
+
+    if hasattr(given, "workspace") or hasattr(given, "config"):
+        raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
+    now = moment(given)
+    today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
+    with tempfile.TemporaryDirectory(prefix="memory-tui-demo-") as folder:
+        workspace = demo.materialize(Path(folder) / "workspace", today)
+        chosen = replace(options(given), workspace=str(workspace))
+        if chosen.index is None:
+            chosen = replace(chosen, index=str(Path(folder) / "index.sqlite"))
+        return _run(chosen, "", demo.SUGGESTED)
+
+
+def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise MemoryTuiError("The app needs a terminal, and this is not one.",
+                             "Use a command such as memory-tui search; memory-tui --help lists them.")
+    from memory_tui.tui.app import run
+
+    return run(chosen, query, suggestions)
+
+
+RUN: dict[str, Run] = {"open": _open, "demo": _demo}

@@ -1,0 +1,134 @@
+"""The commands of every day: index, status, search, get, config, why-file, compare-index."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+from memory_tui.cli.common import Declare, Run, opened, options, positive
+from memory_tui.errors import QueryError
+
+
+def add(command: Declare) -> None:
+    """Declare the commands."""
+    index = command("index", "bring the index up to date")
+    index.add_argument("--force", action="store_true", help="read every file again")
+    status = command("status", "what is indexed, by what, and what is missing")
+    status.add_argument("--deep", action="store_true", help="also embed one text with the provider")
+    search = command("search", "ask a question")
+    search.add_argument("query", nargs="?", help="the question")
+    search.add_argument("--stdin", action="store_true",
+                        help='one question, or {"id","query"}, a line; one JSON answer a line')
+    search.add_argument("-n", "--max-results", type=positive, metavar="N", help="how many hits")
+    search.add_argument("--min-score", metavar="F", help="what a hit has to score")
+    search.add_argument("--source", choices=["memory", "sessions"], help="only hits of this source")
+    search.add_argument("--explain", action="store_true", help="show the arithmetic of each hit and who lost why")
+    get = command("get", "print a note, or some of its lines")
+    get.add_argument("path")
+    get.add_argument("--from", dest="start", type=positive, metavar="N", help="first line")
+    get.add_argument("--lines", type=positive, metavar="N", help="how many lines")
+    command("config", "every value of the configuration, where it is from and what it does; nothing is changed")
+    why = command("why-file", "why a path is, or is not, part of the memory")
+    why.add_argument("path")
+    compared = command("compare-index", "what OpenClaw's own index holds of the notes; it is only read")
+    compared.add_argument("db", nargs="?", metavar="DB", help="its database (default: that of OpenClaw's agent)")
+
+
+def _index(given: argparse.Namespace) -> int:
+    from memory_tui import report
+
+    with opened(given) as engine:
+        engine.plan.require_enabled()
+        outcome = engine.sync(force=hasattr(given, "force"), reason="cli")
+        report.sync(engine, outcome, as_json=hasattr(given, "json"))
+        return 1 if outcome.error else 0
+
+
+def _status(given: argparse.Namespace) -> int:
+    from memory_tui import report
+
+    with opened(given) as engine:
+        report.status(engine.status(deep=hasattr(given, "deep")), as_json=hasattr(given, "json"))
+    return 0
+
+
+def _search(given: argparse.Namespace) -> int:
+    from memory_tui import report
+
+    as_json, source = hasattr(given, "json"), getattr(given, "source", "")
+    with opened(given) as engine:
+        engine.plan.require_enabled()
+        if hasattr(given, "stdin"):
+            engine.catch_up()
+            for key, query, problem in _questions(sys.stdin):
+                report.line(engine, key, query, problem, source)
+            return 0
+        if not hasattr(given, "query"):
+            raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
+        engine.catch_up()
+        report.search(engine, given.query, source, as_json=as_json, explain=hasattr(given, "explain"))
+    return 0
+
+
+def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[tuple[object, str, str]]:
+    """Each line as (id, query, problem): a JSON object with `query`, or a plain question."""
+    import json
+
+    for text in lines:
+        text = text.rstrip("\r\n")
+        if not text.lstrip().startswith("{"):
+            if text.strip():
+                yield None, text, ""
+            continue
+        try:
+            item = json.loads(text)
+        except ValueError as error:
+            yield None, "", f"not valid JSON: {error}"
+            continue
+        query = item.get("query")
+        asked = isinstance(query, str)
+        yield item.get("id"), query if asked else "", "" if asked else "it has no query"
+
+
+def _get(given: argparse.Namespace) -> int:
+    from memory_tui import report
+
+    with opened(given) as engine:
+        report.note(engine.get(given.path, getattr(given, "start", 1), getattr(given, "lines", None)),
+                    as_json=hasattr(given, "json"))
+    return 0
+
+
+def _config(given: argparse.Namespace) -> int:
+    from memory_tui import launch, report
+
+    report.config(launch.choose(options(given)).survey(), as_json=hasattr(given, "json"))
+    return 0
+
+
+def _why_file(given: argparse.Namespace) -> int:
+    from memory_tui import report
+
+    with opened(given) as engine:
+        report.path(engine.why_file(given.path), as_json=hasattr(given, "json"))
+    return 0
+
+
+def _compare_index(given: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from memory_tui import launch, report
+    from memory_tui.index import compare
+
+    plan = launch.plan(options(given))
+    path = Path(given.db).expanduser() if hasattr(given, "db") else compare.database(plan.config)
+    outcome = compare.compare_workspace(plan.roots, path, compare.wanted(plan.config, plan.settings, plan.roots))
+    report.comparison(outcome, as_json=hasattr(given, "json"))
+    return {"ok": 0, "missing": 2}.get(outcome.state, 1)
+
+
+RUN: dict[str, Run] = {
+    "index": _index, "status": _status, "search": _search, "get": _get, "config": _config, "why-file": _why_file,
+    "compare-index": _compare_index,
+}

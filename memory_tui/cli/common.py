@@ -1,0 +1,70 @@
+"""What every command needs: its options as the engine takes them, an open engine, a place among the commands."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memory_tui.errors import SettingError
+
+if TYPE_CHECKING:
+    from memory_tui.engine import Engine, Options
+
+Declare = Callable[[str, str], argparse.ArgumentParser]
+"""Makes the parser of a command from its name and a line of help."""
+Run = Callable[[argparse.Namespace], int]
+"""Carries a command out and returns the exit code."""
+
+
+def positive(text: str) -> int:
+    """A whole number from 1, as an argument's type."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def options(given: argparse.Namespace) -> Options:
+    """The options of the engine that `given` asks for. Raises SettingError."""
+    from memory_tui.engine import Options
+
+    changes = []
+    for item in getattr(given, "set", ()):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise SettingError(f"--set takes KEY=VALUE, not {item!r}.", "For instance --set query.minScore=0.2.")
+        changes.append((key, value))
+    if hasattr(given, "profile"):
+        changes.append(("profile", given.profile))
+    if hasattr(given, "max_results"):
+        changes.append(("query.maxResults", str(given.max_results)))
+    if hasattr(given, "min_score"):
+        changes.append(("query.minScore", given.min_score))
+    return Options(
+        workspace=named if (named := getattr(given, "path", "")) and given.command == "open" else getattr(
+            given, "workspace", None),
+        config=getattr(given, "config", None), index=getattr(given, "index", None),
+        provider=getattr(given, "provider", ""), read_only=hasattr(given, "read_only"),
+        now=moment(given), changes=tuple(changes), agent=getattr(given, "agent", ""),
+        once=given.command == "search" and not {"stdin", "source"} & vars(given).keys())
+
+
+def moment(given: argparse.Namespace) -> float | None:
+    """`--now` in epoch seconds, None when it was not given. Raises SettingError."""
+    import datetime as dt
+
+    if not hasattr(given, "now"):
+        return None
+    try:
+        at = dt.datetime.fromisoformat(given.now)
+    except ValueError:
+        raise SettingError(f"--now takes an ISO date and time, not {given.now!r}.",
+                           "For instance 2026-11-20T12:00:00Z.") from None
+    return at.replace(tzinfo=at.tzinfo or dt.UTC).timestamp()
+
+
+def opened(given: argparse.Namespace) -> Engine:
+    """An engine for the command. Raises MemoryTuiError."""
+    from memory_tui.engine import Engine
+
+    return Engine.open(options(given))

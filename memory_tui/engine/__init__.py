@@ -1,0 +1,219 @@
+"""The one object a front end holds: open a workspace, keep its index, ask, and be told what happens.
+
+`upkeep` writes, `asking` reads; neither waits for the other. Nothing heavy is imported before something heavy is done.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Self
+
+from memory_tui import launch, providing
+from memory_tui.embed.chain import Chain
+from memory_tui.engine.asking import Asking
+from memory_tui.engine.upkeep import Upkeep
+from memory_tui.errors import ProviderError
+from memory_tui.events import Event, Listener, ProviderChanged, ignore
+from memory_tui.index.readers import Cancel
+from memory_tui.launch import Options, Plan
+from memory_tui.search.trace import ChunkRef, Notice, Trace
+from memory_tui.settings import Settings
+from memory_tui.workspace.roots import scan, why_path
+from memory_tui.workspace.sources import Document, note, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory_tui.explain.whynot import WhyNot
+    from memory_tui.index.store import Store
+    from memory_tui.index.sync import SyncReport
+    from memory_tui.overview import FileRow, FileVerdict, Note, Status
+    from memory_tui.search.evidence import Evidence
+
+__all__ = ["Cancel", "Engine", "Options"]
+
+# A few megabytes of vectors are multiplied fastest by one thread; more would wait for each other when cores are busy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+class Engine:
+    """A workspace with its index. Every method may be called from any thread; those that read the disk or the index
+    take milliseconds to seconds and belong on a worker thread, `rank` and the properties do not.
+    """
+
+    def __init__(self, plan: Plan, listener: Listener = ignore) -> None:
+        self.plan = plan
+        self._listener = listener
+        self._withheld = providing.withheld(plan)
+        self._chain = Chain(providing.settings(plan), self._provider_failed)
+        self._upkeep = Upkeep(plan, self._chain, self._withheld, self._tell)
+        self._asking = Asking(plan, self._chain, self._upkeep, self.notices)
+
+    # --- opening and closing ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, options: Options, listener: Listener = ignore) -> Engine:
+        """Find workspace, configuration and settings; opens no index yet. Raises MemoryTuiError."""
+        return cls(launch.plan(options), listener)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def listen(self, listener: Listener) -> None:
+        """Send events to `listener` from now on; it is called on the thread that made the news."""
+        self._listener = listener
+
+    def start(self) -> None:
+        """Begin to work in the background: index what changed, then watch."""
+        self._upkeep.start()
+
+    def close(self) -> None:
+        """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""
+        self._upkeep.stop()
+        self._asking.close()
+        self._chain.close()
+        self._upkeep.close()
+
+    def _tell(self, event: Event) -> None:
+        self._listener(event)
+
+    def _provider_failed(self, error: ProviderError) -> None:
+        if not self._upkeep.closing:
+            self._tell(ProviderChanged(time.time(), self.plan.provider, False, error.message))
+
+    # --- what it was opened with -----------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """The settings the engine was opened with."""
+        return self.plan.settings
+
+    @property
+    def profile(self) -> str:
+        """The name of the profile in force when the engine was opened."""
+        return self.settings.word("profile")
+
+    @property
+    def workspace(self) -> Path:
+        """The folder that holds the notes."""
+        return self.plan.roots.workspace
+
+    @property
+    def read_only(self) -> bool:
+        """Whether notes must not be edited."""
+        return self.plan.read_only
+
+    def now(self) -> float:
+        """The time that ages are counted from, in epoch seconds."""
+        return time.time() if self.plan.now is None else self.plan.now
+
+    def with_profile(self, name: str) -> Settings:
+        """The settings under another profile, keeping what was explicitly chosen."""
+        return self.plan.with_profile(name)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """What a person should know about configuration, index and provider before trusting an answer."""
+        found = [Notice("config", problem) for problem in self.plan.config.problems]
+        found += [Notice("index", text) for text in self._upkeep.notices]
+        if (error := self._withheld or self._chain.error) is not None:
+            found.append(Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step))
+        return tuple(found)
+
+    # --- keeping the index -----------------------------------------------------------------------------------------
+
+    @property
+    def watching(self) -> bool:
+        """Whether saved files are noticed by themselves."""
+        return self._upkeep.watching
+
+    def set_watching(self, on: bool) -> None:
+        """Switch the watcher on or off."""
+        self._upkeep.set_watching(on)
+
+    def sync(self, force: bool = False, reason: str = "manual") -> SyncReport:
+        """Bring the index up to date and wait for it. Raises MemoryTuiError."""
+        return self._upkeep.sync(force, reason)
+
+    def request_sync(self, reason: str = "manual", force: bool = False) -> None:
+        """Bring the index up to date in the background; requests that wait already are not repeated."""
+        self._upkeep.request_sync(reason, force)
+
+    def catch_up(self) -> None:
+        """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed."""
+        self._upkeep.catch_up()
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Wait until the writer has nothing to do; False when `timeout` seconds were not enough."""
+        return self._upkeep.wait_idle(timeout)
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    def gather(self, query: str, cancel: Cancel | None = None, source: str = "") -> Evidence:
+        """What the index knows about `query`. Raises QueryError, Cancelled, IndexUnavailable."""
+        return self._asking.gather(query, self.now(), cancel or Cancel(), source)
+
+    def rank(self, evidence: Evidence, settings: Settings) -> Trace:
+        """`evidence` under `settings`: pure and quick, for any thread."""
+        from memory_tui.search.rank import rank
+
+        return rank(evidence, settings)
+
+    def search(self, query: str, settings: Settings | None = None) -> Trace:
+        """Ask and rank at once."""
+        return self.rank(self.gather(query), settings or self.settings)
+
+    def why(self, evidence: Evidence, path: str, line: int | None = None, settings: Settings | None = None) -> WhyNot:
+        """Why a line of a note (1-based; None: any of them) was, or was not, recalled. Raises IndexUnavailable."""
+        return self._asking.why(evidence, path, line, settings or self.settings)
+
+    # --- looking around --------------------------------------------------------------------------------------------
+
+    def status(self, deep: bool = False) -> Status:
+        """The whole state, computed now; `deep` embeds one text with the provider."""
+        from memory_tui import overview
+
+        def look(store: Store) -> Status:
+            seen = scan(self.plan.roots)
+            return overview.status(
+                self.plan, store, seen, self._upkeep.freshness(store, seen),
+                health=providing.health(self._withheld, self._chain),
+                watching=(self.watching, self._upkeep.watch_detail),
+                probe=self._chain.probe() if deep else None, notices=self.notices())
+
+        return self._upkeep.ask(look)
+
+    def files(self) -> tuple[FileRow, ...]:
+        """Every note with its state, by path."""
+        from memory_tui import overview
+
+        def look(store: Store) -> tuple[FileRow, ...]:
+            seen = scan(self.plan.roots)
+            return overview.file_rows(store, seen, self._upkeep.freshness(store, seen))
+
+        return self._upkeep.ask(look)
+
+    def read(self, path: str) -> Document:
+        """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
+        return shown(self.plan.roots, path)
+
+    def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
+        """The chunks of a note as they are indexed, in order."""
+        return self._asking.chunks_of(path)
+
+    def why_file(self, path: str) -> FileVerdict:
+        """Why a path is, or is not, part of the memory."""
+        from memory_tui import overview
+
+        seen = scan(self.plan.roots)
+        found = why_path(self.plan.roots, path, seen)
+        return self._upkeep.ask(lambda store: overview.file_verdict(found, store, self._upkeep.freshness(store, seen)))
+
+    def get(self, path: str, start: int = 1, lines: int | None = None) -> Note:
+        """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""
+        from memory_tui import overview
+
+        return overview.note(note(self.plan.roots, path), start, lines)

@@ -1,0 +1,87 @@
+"""Asking the index: read-only connections, the chunks in memory, and what they give for a question."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from memory_tui.errors import IndexUnavailable
+from memory_tui.index.readers import Cancel, Readers
+from memory_tui.search.trace import ChunkRef, Notice
+
+if TYPE_CHECKING:
+    from memory_tui.embed.chain import Chain
+    from memory_tui.engine.upkeep import Upkeep
+    from memory_tui.explain.whynot import WhyNot
+    from memory_tui.index.store import Store
+    from memory_tui.index.vectors import Corpus
+    from memory_tui.launch import Plan
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.search.gather import Dates
+    from memory_tui.settings import Settings
+
+
+class Asking:
+    """Searches of one plan's index, from any number of threads; `notices` are what every answer has to say as well."""
+
+    def __init__(self, plan: Plan, chain: Chain, upkeep: Upkeep, notices: Callable[[], tuple[Notice, ...]]) -> None:
+        self._plan = plan
+        self._chain = chain
+        self._upkeep = upkeep
+        self._notices = notices
+        self._readers = Readers(plan.once and plan.settings.on("store.vector.enabled"))
+        self._lock = threading.RLock()
+        self._corpus: Corpus | None = None
+        self._dates: Dates | None = None
+
+    def close(self) -> None:
+        """Stop the searches that run; those that come are refused."""
+        self._readers.close()
+
+    @contextmanager
+    def reader(self) -> Iterator[Store]:
+        """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
+        with self._readers.borrow(self._upkeep.path) as store:
+            if store is None:
+                raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
+            yield store
+
+    def gather(self, query: str, now: float, cancel: Cancel, source: str) -> Evidence:
+        """What the index knows about `query`. Raises QueryError, Cancelled, IndexUnavailable."""
+        from memory_tui.search.gather import Sources, gather
+
+        self._upkeep.sweep()
+        with self.reader() as store, cancel.around(store.interrupt):
+            corpus, dates = self._current(store)
+            provider = self._chain.provider() if corpus.identity else None
+            sources = Sources(store, corpus, dates, provider, unsearchable=self._upkeep.unsearchable,
+                              notices=self._notices())
+            return gather(query, sources, now, source)
+
+    def why(self, evidence: Evidence, path: str, line: int | None, settings: Settings) -> WhyNot:
+        """Why a line of a note (1-based; None: any of them) was, or was not, recalled. Raises IndexUnavailable."""
+        from memory_tui.explain import place, whynot
+
+        with self.reader() as store:
+            return whynot.why(evidence, settings, place.look(self._plan.roots, store, path, line))
+
+    def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
+        """The chunks of a note as they are indexed, in order."""
+        with self._readers.borrow(self._upkeep.path) as store:
+            rows = store.chunks_of(path) if store is not None else []
+        return tuple(ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
+                     for row in rows if row.occurrence == 0)
+
+    def _current(self, store: Store) -> tuple[Corpus, Dates]:
+        """The chunks in memory, brought up to the index's generation."""
+        from memory_tui.index.vectors import Corpus
+        from memory_tui.search.gather import Dates
+
+        with self._lock:
+            first = Corpus.load_once if self._plan.once else Corpus.load
+            corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)
+            if corpus is not self._corpus or self._dates is None:
+                self._corpus, self._dates = corpus, Dates.of(corpus)
+            return corpus, self._dates
