@@ -61,6 +61,8 @@ class Choices:
     config: Config
     workspace: Path
     """Where the notes should be."""
+    own: dict[str, Value]
+    """What memory-tui's own configuration says of its own rules, where OpenClaw's is the one that applies."""
     chosen: dict[str, Value]
     settings: Settings
     provider: str
@@ -74,7 +76,11 @@ class Choices:
 
     def with_profile(self, name: str) -> Settings:
         """The settings under profile `name` (auto included), keeping what was explicitly chosen."""
-        return _compose(name, self.config, self.chosen)
+        return _compose(name, self.config, self.own, self.chosen)
+
+    def as_written(self) -> Settings:
+        """What holds under the profile in force without anything that was only asked for now."""
+        return _compose(self.settings.word("profile"), self.config, self.own, {})
 
     def require_enabled(self) -> None:
         """Raises ConfigError when the configuration says that the agent has no memory search."""
@@ -119,6 +125,7 @@ def choose(options: Options) -> Choices:
     for name, text in options.changes:
         knob = find_knob(name)
         chosen[knob.key] = Value(parse(knob, text), "the command line")
+    own = _own_rules(config)
     asked = chosen.get("profile") or config.values.get("profile")
     provider = options.provider or config.provider
     automatic = provider in ("", "auto")
@@ -127,8 +134,8 @@ def choose(options: Options) -> Choices:
     origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
     workspace = given or config.agent.workspace
     return Choices(
-        config=config, workspace=workspace, chosen=chosen,
-        settings=_compose(str(asked.value) if asked else "auto", config, chosen),
+        config=config, workspace=workspace, own=own, chosen=chosen,
+        settings=_compose(str(asked.value) if asked else "auto", config, own, chosen),
         provider=DEFAULT_PROVIDER if automatic else provider, provider_origin=origin,
         index=Path(options.index).expanduser() if options.index else _index_path(
             workspace, config.agent, DEFAULT_PROVIDER if automatic else provider))
@@ -143,7 +150,8 @@ def plan(options: Options) -> Plan:
             f"There is no workspace here: neither MEMORY.md nor memory/ in this folder, and no {choices.workspace}.",
             "Name one (memory-tui PATH), or look at a sample first: memory-tui demo.")
     return Plan(
-        config=choices.config, workspace=choices.workspace, chosen=choices.chosen, settings=choices.settings,
+        config=choices.config, workspace=choices.workspace, own=choices.own, chosen=choices.chosen,
+        settings=choices.settings,
         provider=choices.provider, provider_origin=choices.provider_origin, index=choices.index,
         roots=_roots(choices), read_only=options.read_only, now=options.now,
         once=options.once)
@@ -160,11 +168,20 @@ def _roots(choices: Choices) -> Roots:
     return Roots.open(choices.workspace, config.extra_paths, sources=sources or ["memory"], sessions=folder)
 
 
-def _compose(name: str, config: Config, chosen: dict[str, Value]) -> Settings:
+def _own_rules(config: Config) -> dict[str, Value]:
+    """The knobs of memory-tui's own configuration: of `config` where it is that, else of the file beside OpenClaw's."""
+    if config.kind == "openclaw" and configuration.own_path().is_file():
+        config = configuration.load(str(configuration.own_path()), None)
+    values = config.values if config.kind == "own" else {}
+    return {key: value for key, value in values.items() if key != "profile"}
+
+
+def _compose(name: str, config: Config, own: dict[str, Value], chosen: dict[str, Value]) -> Settings:
     """Settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
-    # What a person wrote for this program holds under any profile; what they wrote for OpenClaw under its own.
-    own = {key: value for key, value in config.values.items() if config.kind == "own" and key != "profile"}
-    settings = profiles.compose(auto_profile(config) if name == "auto" else name, config.values, {**own, **chosen})
+    profile = auto_profile(config) if name == "auto" else name
+    # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
+    mine = own if config.kind == "own" or profile == OWN_PROFILE else {}
+    settings = profiles.compose(profile, config.values, {**mine, **chosen})
     tokens = settings.whole("chunking.tokens")
     if settings.whole("chunking.overlap") < tokens:
         return settings

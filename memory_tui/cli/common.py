@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,16 @@ def positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
+
+
+def agreed(question: str, given: argparse.Namespace) -> bool:
+    """Whether a person says yes: by `--yes`, or when asked; nothing, and no terminal to ask on, is no."""
+    if hasattr(given, "yes"):
+        return True
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
+        return False
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)  # noqa: T201
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def options(given: argparse.Namespace) -> Options:

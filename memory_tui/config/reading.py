@@ -64,7 +64,7 @@ class Document:
             path=self.path, kind="openclaw" if self.theirs else "own", layout=layout, agent=agent,
             agents=self.roster.agents if self.theirs else (agent,), values=values, entries=layers.entries,
             found=tuple(found), secrets=Secrets(self.tree, self.environment),
-            environment=self.environment)
+            environment=self.environment, tree=self.tree, sections=tuple(layers.sections))
 
     def _openclaw(self, layers: _Layers, agent: Agent) -> str:
         layers.add(self.tree, "", FILE, strict=_STRICT, others=("memory.search",))
@@ -89,6 +89,7 @@ class _Layers:
         self.environment = environment
         self.entries: dict[str, Entry] = {}
         self.problems: list[Problem] = []
+        self.sections: list[tuple[str, Node]] = []
 
     def say(self, key: str, message: str, place: Place, used: str = "") -> None:
         self.problems.append(Problem(key, message, place, used))
@@ -100,6 +101,8 @@ class _Layers:
         if not isinstance(section.value, dict):
             self.say(path, f"{path} holds settings, so it is an object.", Place.of(section, path), _IGNORED)
             return
+        if keys is not FILE:
+            self.sections.append((path, section))
         for below, node, repeated in _walk(section, table):
             whole = f"{path}.{below}" if path else below
             if repeated:

@@ -87,7 +87,8 @@ class Config:
     """What a configuration file says for one agent; all empty when there is none.
 
     `values` are the knobs it sets, `entries` every documented value it sets, by key. `layout` is where in the file
-    memory search is configured.
+    memory search is configured; `tree` is the whole file, and `sections` are the objects of it that hold such values,
+    by key path, the one that counts most last.
     """
 
     path: Path | None = None
@@ -100,6 +101,8 @@ class Config:
     found: tuple[Problem, ...] = ()
     secrets: Secrets | None = None
     environment: Environment = field(default_factory=Environment)
+    tree: Node | None = field(default=None, repr=False)
+    sections: tuple[tuple[str, Node], ...] = field(default=(), repr=False)
 
     @property
     def problems(self) -> tuple[str, ...]:
