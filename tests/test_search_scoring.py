@@ -1,6 +1,7 @@
 """The formulas, one by one, with the numbers of the documented behaviour."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.search import scoring
+from memory_tui.search.similarity import Similarity
 
 
 def array(*values: float) -> np.ndarray:
@@ -52,9 +54,13 @@ def test_max_norm_gives_the_best_one_and_the_negative_nothing() -> None:
     assert scoring.share(array(-1, -2), -1) == pytest.approx([0, 0])
 
 
+def likeness(tokens: list[frozenset[str]]) -> Callable[[int], scoring.Floats]:
+    return Similarity(lambda: tokens).row
+
+
 def test_mmr_shares_are_jaccard_similarities() -> None:
     sets = [frozenset("abc"), frozenset("bcd"), frozenset(), frozenset()]
-    steps = {step.item: step for step in scoring.mmr([0.9, 0.8, 0.2, 0.1], sets, 1.0)}
+    steps = {step.item: step for step in scoring.mmr([0.9, 0.8, 0.2, 0.1], likeness(sets), 1.0)}
     assert steps[1].similarity == 0.5
     assert steps[2].similarity == 0.0
     assert (steps[3].similarity, steps[3].nearest) == (1.0, 2)
@@ -87,7 +93,7 @@ def reference_mmr(scores: list[float], tokens: list[frozenset[str]], lam: float)
 def test_mmr_equals_the_plain_greedy_loop(items: list, lam: float) -> None:
     scores = [score / 20 for score, _ in items]
     tokens = [words for _, words in items]
-    fast = scoring.mmr(scores, tokens, lam)
+    fast = scoring.mmr(scores, likeness(tokens), lam)
     assert sorted(c.item for c in fast) == list(range(len(items)))
     plain = reference_mmr(scores, tokens, lam)
     # Sums of floats in another order can turn a tie; then both orders must be worth the same at the first difference.

@@ -14,12 +14,12 @@ from functools import cached_property
 import numpy as np
 
 from memory_tui.explain import proposed
-from memory_tui.explain.similarity import Similarity
 from memory_tui.search import scoring
 from memory_tui.search.evidence import Evidence, Flags, Rows
 from memory_tui.search.fuse import Rules, age_of, fuse, mode_of, side_of
 from memory_tui.search.rank import mmr_tokens
 from memory_tui.search.scoring import Floats
+from memory_tui.search.similarity import Similarity
 from memory_tui.search.trace import Mode
 from memory_tui.settings import Settings
 

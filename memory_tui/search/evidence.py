@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,8 @@ class Evidence:
     unsearchable: tuple[Unsearchable, ...]
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
+    kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
+    """What one ranking worked out and the next can use, because no knob changes it."""
 
     @property
     def chunks(self) -> int:

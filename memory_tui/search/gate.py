@@ -57,8 +57,10 @@ class Decision:
         self._bars = np.where(question.keyword, floor, question.min_score)
         self._faded = ~passed & (question.factors < 1.0) & (question.before_decay >= self._bars)
         self.decayed = int(np.count_nonzero(self._faded))
-        beyond = self._places[question.limit:].tolist() if any(question.mmr) else []
-        self.displaced = sum(isinstance(self.verdict(i), DisplacedByMmr) for i in beyond)
+        passing = question.scores[self._places]
+        self._better = len(passing) - np.searchsorted(np.sort(passing), passing, side="right")
+        self.displaced = int(np.count_nonzero(self._better[question.limit:] < question.limit)) if any(
+            question.mmr) else 0
 
     def __len__(self) -> int:
         return len(self._passed)
@@ -76,9 +78,8 @@ class Decision:
         return BelowMinScore(bar, margin)
 
     def _cut(self, i: int, place: int) -> Verdict:
-        part, scores = self._question.mmr[i], self._question.scores
-        better = int(np.count_nonzero(scores[self._places] > scores[i]))
-        if part is not None and part.twin is not None and better < self._question.limit:
+        part = self._question.mmr[i]
+        if part is not None and part.twin is not None and self._better[place - 1] < self._question.limit:
             return DisplacedByMmr(part.twin, part.similarity, place, self._question.limit)
         return BeyondLimit(place, self._question.limit)
 

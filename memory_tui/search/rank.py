@@ -11,6 +11,7 @@ from memory_tui.profiles import Profile
 from memory_tui.search import gate, scoring, snippet
 from memory_tui.search.evidence import Evidence, Rows, Side
 from memory_tui.search.fuse import Rules, age_of, fuse, mode_of, pools, side_of
+from memory_tui.search.similarity import Similarity
 from memory_tui.search.trace import (
     AgePart,
     Candidate,
@@ -98,13 +99,22 @@ class _Ranking:
         return places[np.argsort(-self.numbers.score[self.order[places]], kind="stable")]
 
     def _diversify(self) -> None:
-        refs = [self.evidence.refs[row] for row in self.numbers.rows[self.order].tolist()]
-        tokens = [mmr_tokens(self.rules.profile, self.evidence.texts[ref.rowid]) for ref in refs]
-        steps = scoring.mmr(self.numbers.score[self.order].tolist(), tokens, self.rules.mmr_lambda)
+        refs = [self.evidence.refs[row] for row in self.numbers.rows.tolist()]
+        steps = scoring.mmr(self.numbers.score, self._similarity(refs).row, self.rules.mmr_lambda)
         twins = [refs[step.nearest] if step.nearest >= 0 else None for step in steps]
         self.choices = [MmrPart(step.relevance, step.similarity, twin, place)
                         for place, (step, twin) in enumerate(zip(steps, twins, strict=True), 1)]
-        self.order = self.order[[step.item for step in steps]]
+        self.order = np.array([step.item for step in steps])
+
+    def _similarity(self, refs: list[ChunkRef]) -> Similarity:
+        """How like each other the candidates are, kept for rankings that have the same ones."""
+        profile, texts = self.rules.profile, self.evidence.texts
+        key = "similarity", profile.snippet, self.numbers.rows.tobytes()
+        found = self.evidence.kept.get(key)
+        if not isinstance(found, Similarity):
+            found = self.evidence.kept[key] = Similarity(
+                lambda: [mmr_tokens(profile, texts[ref.rowid]) for ref in refs])
+        return found
 
     def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:
         """A chunk of the keyword pool with its bm25 and text score."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,49 +73,35 @@ class Choice:
     nearest: int
 
 
-class Jaccard:
-    """Shared tokens over all tokens, of one set with each: two empty sets are the same, an empty and a full one not."""
-
-    def __init__(self, tokens: Sequence[frozenset[str]]) -> None:
-        vocabulary: dict[str, int] = {}
-        self._columns = [np.array([vocabulary.setdefault(token, len(vocabulary)) for token in items], dtype=np.int64)
-                         for items in tokens]
-        # A row a token, so that the tokens of one set are whole rows to add up.
-        self._holds = np.zeros((len(vocabulary), len(tokens)), dtype=np.float32)
-        for at, columns in enumerate(self._columns):
-            self._holds[columns, at] = 1.0
-        self._sizes = np.array([len(items) for items in tokens], dtype=np.float64)
-
-    def with_each(self, i: int) -> Floats:
-        """The similarity of set `i` to every set."""
-        shared = self._holds[self._columns[i]].sum(axis=0, dtype=np.float32).astype(np.float64)
-        union = self._sizes + self._sizes[i] - shared
-        return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)
-
-
-def mmr(scores: Sequence[float], tokens: Sequence[frozenset[str]], lam: float) -> list[Choice]:
+def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float) -> list[Choice]:
     """The order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items, none cut.
 
     Relevance is (s - min)/(max - min), 1 when all are equal; each step takes the highest lambda x relevance -
-    (1 - lambda) x similarity to the chosen; ties go to the higher score, then to the earlier item.
+    (1 - lambda) x similarity to the chosen; ties go to the higher score, then to the earlier item. `likeness` gives
+    the similarity of an item to each.
     """
-    n = len(scores)
     raw = np.asarray(scores, dtype=np.float64)
-    low, high = float(raw.min()), float(raw.max())
-    relevance = (raw - low) / (high - low) if high > low else np.ones(n)
-    jaccard = Jaccard(tokens)
-    nearest, similarity = np.full(n, -1), np.zeros(n)
-    left = np.ones(n, dtype=bool)
-    order: list[Choice] = []
-    for _ in range(n):
-        value = np.where(left, lam * relevance - (1.0 - lam) * similarity, -np.inf)
-        tied = np.flatnonzero(value == value.max())
-        item = int(tied[np.argmax(raw[tied])])
-        order.append(Choice(item, float(relevance[item]), float(similarity[item]), int(nearest[item])))
-        left[item] = False
-        # The first chosen item becomes everybody's nearest, even at similarity 0.
-        pair = jaccard.with_each(item)
-        closer = (pair > similarity) | (nearest < 0)
-        nearest = np.where(closer, item, nearest)
-        similarity = np.maximum(similarity, pair)
-    return order
+    # Among equals the first is taken, so that in this order it is the one with the higher score.
+    items = np.argsort(-raw, kind="stable")
+    raw = raw[items]
+    low, high = float(raw[-1]), float(raw[0])
+    relevance = (raw - low) / (high - low) if high > low else np.ones(len(raw))
+    worth, share = lam * relevance, 1.0 - lam
+    nearness, value = np.zeros(len(raw)), worth.copy()
+    order: list[int] = []
+    similar: list[float] = []
+    rows: list[Floats] = []
+    for _ in range(len(raw)):
+        at = int(value.argmax())
+        order.append(at)
+        similar.append(float(nearness[at]))
+        rows.append(likeness(int(items[at]))[items])
+        worth[at] = -np.inf
+        np.maximum(nearness, rows[-1], out=nearness)
+        np.multiply(nearness, share, out=value)
+        np.subtract(worth, value, out=value)
+    # Row k holds the similarity of the k-th chosen to all in their order: each one's nearest was chosen before it.
+    before = np.triu(np.stack(rows)[:, order] + 1.0, 1) if rows else np.empty((0, 0))
+    nearest = before.argmax(axis=0) if rows else before
+    return [Choice(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
+            for k, at in enumerate(order)]
