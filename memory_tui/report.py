@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memory_tui.errors import MemoryTuiError
+from memory_tui.errors import MemoryTuiError, QueryError
 from memory_tui.explain import record, why, wording
 from memory_tui.text.display import one_line, safe
 
@@ -153,14 +154,30 @@ def _losers(trace: Trace) -> None:
         _print(f"  and {len(trace.lost) - 10} more; --json lists them all")
 
 
-def line(engine: Engine, key: object, query: str, problem: str, source: str) -> None:
+class Question(NamedTuple):
+    """One of many questions: `options` are those of OpenClaw's memory_search, `problem` is why it cannot be asked."""
+
+    id: object
+    query: str
+    options: Mapping[str, Any] = MappingProxyType({})
+    problem: str = ""
+
+
+_OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
+
+
+def line(engine: Engine, asked: Question, source: str) -> None:
     """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
     try:
-        answer = {"error": {"code": "query", "message": problem}} if problem else record.answer(
-            engine.rank(engine.gather(query, source=source), engine.settings))
+        if asked.problem:
+            raise QueryError(f"The question cannot be read: {asked.problem}.", 'Write {"id": 1, "query": "..."}.')
+        settings = engine.settings.update(
+            {key: asked.options[name] for name, key in _OPTIONS.items() if asked.options.get(name) is not None},
+            "the question")
+        answer = record.answer(engine.rank(engine.gather(asked.query, source=source), settings))
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}
-    _print(dumps({"id": key, **answer}))
+    _print(dumps({"id": asked.id, **answer}))
     sys.stdout.flush()
 
 

@@ -95,7 +95,7 @@ def test_status_has_the_documented_names(run: Callable) -> None:
 
 
 def test_a_question_a_line_gets_an_answer_a_line(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = json.dumps({"id": "long", "query": "x" * 20_000})
+    long = json.dumps({"id": "long", "query": "x" * 60_000})
     lines = f'vlan\n{{"id": "q7", "query": "乌龙茶"}}\n{{"id": 1}}\n{{broken\n\n{long}\n'
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
     code, out, _ = run("search", "--stdin")

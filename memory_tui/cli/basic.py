@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from memory_tui.cli.common import Declare, Run, opened, options, positive
 from memory_tui.errors import QueryError
+
+if TYPE_CHECKING:
+    from memory_tui.report import Question
 
 
 def add(command: Declare) -> None:
@@ -19,7 +23,7 @@ def add(command: Declare) -> None:
     search = command("search", "ask a question")
     search.add_argument("query", nargs="?", help="the question")
     search.add_argument("--stdin", action="store_true",
-                        help='one question, or {"id","query"}, a line; one JSON answer a line')
+                        help='one question, or {"id","query","options"}, a line; one JSON answer a line')
     search.add_argument("-n", "--max-results", type=positive, metavar="N", help="how many hits")
     search.add_argument("--min-score", metavar="F", help="what a hit has to score")
     search.add_argument("--source", choices=["memory", "sessions"], help="only hits of this source")
@@ -61,8 +65,8 @@ def _search(given: argparse.Namespace) -> int:
         engine.plan.require_enabled()
         if hasattr(given, "stdin"):
             engine.catch_up()
-            for key, query, problem in _questions(sys.stdin):
-                report.line(engine, key, query, problem, source)
+            for question in _questions(sys.stdin):
+                report.line(engine, question, source)
             return 0
         if not hasattr(given, "query"):
             raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
@@ -71,24 +75,27 @@ def _search(given: argparse.Namespace) -> int:
     return 0
 
 
-def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[tuple[object, str, str]]:
-    """Each line as (id, query, problem): a JSON object with `query`, or a plain question."""
+def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[Question]:
+    """Each line as a question: a JSON object with `query`, or what is asked."""
     import json
+
+    from memory_tui.report import Question
 
     for text in lines:
         text = text.rstrip("\r\n")
         if not text.lstrip().startswith("{"):
             if text.strip():
-                yield None, text, ""
+                yield Question(None, text)
             continue
         try:
             item = json.loads(text)
         except ValueError as error:
-            yield None, "", f"not valid JSON: {error}"
+            yield Question(None, "", problem=f"not valid JSON: {error}")
             continue
-        query = item.get("query")
-        asked = isinstance(query, str)
-        yield item.get("id"), query if asked else "", "" if asked else "it has no query"
+        query, asked = item.get("query"), item.get("options") or {}
+        problem = "it has no query" if not isinstance(query, str) else (
+            "" if isinstance(asked, dict) else "its options are not an object")
+        yield Question(item.get("id"), query if isinstance(query, str) else "", {} if problem else asked, problem)
 
 
 def _get(given: argparse.Namespace) -> int:

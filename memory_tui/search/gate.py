@@ -25,6 +25,7 @@ from memory_tui.search.trace import (
     Recalled,
     Verdict,
 )
+from memory_tui.text import js
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def decide(question: Question) -> Decision:
 
 def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, best: float | None) -> EmptyReason:
     """Why nothing was recalled, given the `best` score; an empty answer must never look like an empty memory."""
-    if not evidence.query.strip():
+    if not js.trim(evidence.query):
         return BlankQuery()
     if evidence.chunks == 0:
         pending = sum(item.state == "pending" for item in evidence.unsearchable)

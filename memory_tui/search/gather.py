@@ -25,11 +25,13 @@ from memory_tui.text.days import named_day
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.document import NoteDate, note_date, shown_day
 
-MAX_QUERY = 10_000
+MAX_QUERY = 50_000
 """Characters of the longest query."""
 ZERO_VECTOR = "zero_vector"
 """Code of the notice about vectors without direction."""
 _DAY_SECONDS = 86_400.0
+_ROUNDING = 1e-6
+"""More than single precision loses in a cosine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +108,16 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
                          "Ask in fewer words.")
     clock, corpus, notices = _Clock(), sources.corpus, list(sources.notices)
     kept = _of_source(corpus, source)
-    vector, pointless = _embedded(query, sources, notices)
+    asked = js.trim(query)
+    vector, pointless = _embedded(asked, sources, notices)
     clock.lap("embed")
-    day = named_day(query, dt.datetime.fromtimestamp(now, dt.UTC).date())
+    day = named_day(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
     full_text = sources.store.full_text()
     matcher = Matcher(sources.store, corpus, kept, full_text, by_text=vector is None)
     if not full_text:
         notices.append(_without_full_text(by_text=vector is None))
-    theirs, ours = matcher.openclaw(query), matcher.recommended(query, day)
-    single = matcher.keywords(js.trim(query)) if vector is None else None
+    theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, day)
+    single = matcher.keywords(asked) if vector is None else None
     clock.lap("text")
     matched = candidates(theirs, ours, *(single.each if single else ()))
     cosine = None if vector is None else _cosine(sources, vector, kept, matched)
@@ -127,7 +130,9 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
         precise = np.union1d(nearest, theirs.postings.rows[:MOST_CANDIDATES])
         precise = precise[~np.isnan(cosine[precise])]
         cosine[precise] = scoring.cosine(vectors_of(sources.store, corpus, precise), vector)
-        nearest = nearest[np.argsort(-cosine[nearest], kind="stable")]
+        # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
+        nearest = np.sort(nearest)
+        nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
     clock.lap("vector")
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
@@ -190,7 +195,7 @@ def _embedded(query: str, sources: Sources, notices: list[Notice]) -> tuple[Vect
     The flag tells that there is a vector side, and a vector that points nowhere.
     """
     corpus, provider = sources.corpus, sources.provider
-    if corpus.identity is None or provider is None or not query.strip():
+    if corpus.identity is None or provider is None or not query:
         return None, False
     try:
         # A remote provider may have to be asked for its dimensions.
@@ -224,12 +229,14 @@ def _cosine(sources: Sources, vector: Vectors, kept: Flags | None, matched: Sequ
 
 
 def _best(cosine: Floats) -> Rows:
-    """The rows of the 200 greatest cosines, greatest first, equal ones in index order."""
+    """The rows of the 200 greatest cosines and of those that rounding alone may have put below them, four times that
+    at most; greatest first, equal ones in index order.
+    """
     known = np.flatnonzero(~np.isnan(cosine))
     if len(known) > MOST_CANDIDATES:
         cut = np.partition(cosine[known], len(known) - MOST_CANDIDATES)[len(known) - MOST_CANDIDATES]
-        known = known[cosine[known] >= cut]
-    return known[np.argsort(-cosine[known], kind="stable")][:MOST_CANDIDATES].astype(np.int64)
+        known = known[cosine[known] >= cut - _ROUNDING]
+    return known[np.argsort(-cosine[known], kind="stable")][:4 * MOST_CANDIDATES].astype(np.int64)
 
 
 # --- what is missing ------------------------------------------------------------------------------------------------
