@@ -1,4 +1,4 @@
-"""A note made ready for the reader: safe lines, what each line is, and where its chunks begin and end."""
+"""A note made ready for the reader: safe lines, how wide each is, and where its chunks begin and end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from memory_tui.text.display import safe
 
@@ -17,22 +17,31 @@ if TYPE_CHECKING:
 LONGEST_LINE = 20_000
 """Characters of one line that are shown; the rest is counted."""
 
-Kind = Literal["", "head", "code", "quote"]
+HEAD = 100_000
+"""Characters of a long note that are shown before the rest is ready."""
 
-_FENCE = re.compile(r"\s{0,3}(```|~~~)")
-_HEAD = re.compile(r"\s{0,3}#{1,6}\s")
-_QUOTE = re.compile(r"\s{0,3}>")
+_PIECE = 1 << 18
+_WIDE_LEADS = bytes(range(0xE0, 0xF8))
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One note: `lines` are safe to show, `chunks` are (first, last) lines, 1-based and sorted."""
+    """One note: `lines` are safe to show, `chunks` are (first, last) lines, 1-based and sorted.
+
+    `widths` are upper bounds of terminal cells, exact for ASCII. `fences` are the rows (from 0) that open or close a
+    block of code. `whole` is False while only the head of a long note is there.
+    """
 
     path: str
-    lines: tuple[str, ...]
-    kinds: tuple[Kind, ...]
+    lines: Sequence[str]
+    widths: Sequence[int]
+    fences: Sequence[int]
     chunks: tuple[tuple[int, int], ...]
     notice: str = ""
+    hash: str = ""
+    size: int = 0
+    whole: bool = True
 
     def covering(self, line: int) -> Iterator[int]:
         """The numbers (from 0) of the chunks that cover 1-based `line`; the last three where more share a long line."""
@@ -45,6 +54,11 @@ class Page:
         """The number (from 0) of the last chunk that covers 1-based `line`; -1 without one."""
         return max(self.covering(line), default=-1)
 
+    def in_code(self, row: int) -> bool:
+        """Whether the line `row` (from 0) belongs to a block of code, its fences included."""
+        before = bisect_right(self.fences, row)
+        return before % 2 == 1 or (before > 0 and self.fences[before - 1] == row)
+
     def citation(self, first: int, last: int) -> str:
         """`path#Lfirst-Llast`."""
         return f"{self.path}#L{first}-L{last}"
@@ -52,9 +66,41 @@ class Page:
 
 def make_page(document: Document, chunks: Sequence[ChunkRef]) -> Page:
     """`document` with its indexed `chunks`, for the reader."""
-    lines = tuple(_short(line) for line in safe(document.text, keep_newlines=True).split("\n"))
+    return _page(document, document.text, chunks)
+
+
+def head_of(document: Document, chunks: Sequence[ChunkRef]) -> Page | None:
+    """The beginning of a long note, to show while the rest is made ready; None for a short one."""
+    if len(document.text) < 4 * HEAD:
+        return None
+    end = document.text.rfind("\n", 0, HEAD)
+    return _page(document, document.text[:end if end > 0 else HEAD], chunks, whole=False)
+
+
+def _page(document: Document, text: str, chunks: Sequence[ChunkRef], *, whole: bool = True) -> Page:
+    lines: list[str] = []
+    widths: list[int] = []
+    fences: list[int] = []
+    for piece in _pieces(text):
+        first = len(lines)
+        lines += [_short(line) for line in safe(piece, keep_newlines=True).split("\n")]
+        widths += [_width(line) for line in lines[first:]]
+        if "```" in piece or "~~~" in piece:
+            fences += [row for row in range(first, len(lines)) if _FENCE.match(lines[row])]
     spans = tuple(sorted((chunk.start_line, chunk.end_line) for chunk in chunks))
-    return Page(document.path, lines, tuple(_kinds(lines)), spans, _notice(document))
+    return Page(document.path, lines, widths, fences, spans, _notice(document), document.hash, document.size, whole)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """`text` in pieces that end where lines do, small enough that no other thread waits long for one."""
+    at = 0
+    while True:
+        end = text.find("\n", at + _PIECE)
+        if end < 0:
+            yield text[at:]
+            return
+        yield text[at:end]
+        at = end + 1
 
 
 def _short(line: str) -> str:
@@ -62,18 +108,12 @@ def _short(line: str) -> str:
     return line if more <= 0 else f"{line[:LONGEST_LINE]} … {more:,} more characters in this line"
 
 
-def _kinds(lines: Sequence[str]) -> Iterator[Kind]:
-    fenced = False
-    for line in lines:
-        if _FENCE.match(line):
-            fenced = not fenced
-            yield "code"
-        elif fenced:
-            yield "code"
-        elif _HEAD.match(line):
-            yield "head"
-        else:
-            yield "quote" if _QUOTE.match(line) else ""
+def _width(line: str) -> int:
+    """Cells that `line` takes at most: characters of three or four bytes in UTF-8 may be wide, shorter ones are not."""
+    if line.isascii():
+        return len(line)
+    data = line.encode("utf-8", "replace")
+    return len(line) + len(data) - len(data.translate(None, _WIDE_LEADS))
 
 
 def _notice(document: Document) -> str:

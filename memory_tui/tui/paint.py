@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -72,11 +72,29 @@ def is_wide(character: str) -> bool:
     return not character.isascii() and cell_len(character) == 2
 
 
+def chop(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """Where the lines of `text` begin and end when it is broken at the edge of `width` cells; one at least."""
+    start, size, plain = 0, len(text), text.isascii()
+    while True:
+        end = start + width if plain else _reach(text, start, width)
+        yield start, min(end, size)
+        if end >= size:
+            return
+        start = end
+
+
 def _reach(text: str, start: int, width: int) -> int:
     """The end of the longest slice from `start` that fits `width` cells; one character at least."""
     end = min(len(text), start + width)
-    while end > start + 1 and cell_len(text[start:end]) > width:
-        end -= max(1, (cell_len(text[start:end]) - width) // 2)
+    used = 0
+    for at in range(start, end):
+        used += get_character_cell_size(text[at])
+        if used > width:
+            end = max(start + 1, at)
+            break
+    # A selector makes the emoji before it wider than its characters are.
+    while "\ufe0f" in text[start:end] and end > start + 1 and cell_len(text[start:end]) > width:
+        end -= 1
     return end
 
 

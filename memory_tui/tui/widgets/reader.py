@@ -1,21 +1,28 @@
-"""A note as it is on disk: line numbers, where its chunks begin and end, and the cited lines."""
+"""A note as it is on disk: line numbers, where its chunks begin and end, what was recalled, cited and found."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from itertools import accumulate
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import ClassVar
 
+from rich.style import Style
 from textual.binding import BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
 from memory_tui.text.display import safe
 from memory_tui.tui.actions import bindings
+from memory_tui.tui.layout import Layout
+from memory_tui.tui.markdown import Mark, marks, overlaid
 from memory_tui.tui.page import Page
-from memory_tui.tui.paint import Piece, fit_path, strip, wrap, wrapped
+from memory_tui.tui.paint import Piece, fit, fit_path, strip, wrapped
 from memory_tui.tui.widgets.rowlist import RowList
+
+Match = tuple[int, int, int]
+"""A place that was looked for: row (from 0), first and last character, the last not included."""
 
 
 class Reader(RowList):
@@ -25,24 +32,41 @@ class Reader(RowList):
     PLACES: ClassVar[tuple[str, ...]] = ("reader", "list")
     ALLOW_SELECT = True
 
+    class Finding(Message):
+        """Somebody wants to look for something in the note."""
+
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.page: Page | None = None
         self.cited: tuple[int, int] | None = None
+        self.matches: Sequence[Match] = ()
+        self.recalled: Collection[int] = ()
+        self.unread: range = range(0)
+        self.rules: Mapping[int, str] = {}
         self._said: tuple[str, ...] = ()
-        self._spans: dict[int, list[tuple[int, int]]] = {}
+        self._layout: Layout | None = None
+        self._anchor: int | None = None
 
     # --- what is read --------------------------------------------------------------------------------------------
 
-    def show(self, page: Page, cited: tuple[int, int] | None = None, *, keep: bool = False) -> None:
-        """Show `page`, opened at the `cited` lines (1-based, inclusive); with `keep` at the line it was."""
-        line = self.cursor
-        self.page, self.cited = page, cited
-        self.rows_changed(line if keep else cited[0] - 1 if cited else 0)
+    def show(self, page: Page, cited: tuple[int, int] | None = None, *, line: int | None = None) -> None:
+        """Show `page`, opened at the `cited` lines (1-based, inclusive), or with the cursor on `line`."""
+        self.page, self.cited, self._anchor = page, cited, None
+        self.matches, self.recalled, self.unread, self.rules = (), (), range(0), {}
+        at = line if line is not None else cited[0] if cited else 1
+        self.rows_changed(min(at, len(page.lines)) - 1)
         self._retitle()
-        if cited and not keep:
-            self.scroll_to(y=max(0, self._tops[min(cited[0] - 1, self.count())] - 2), animate=False, immediate=True,
-                           force=True)
+        if cited and line is None:
+            self._lift(cited[0] - 1)
+
+    def _lift(self, row: int) -> None:
+        """Scroll so that `row` is near the upper end."""
+        self.scroll_to(y=max(0, self._tops[min(row, self.count())] - 2), animate=False, immediate=True, force=True)
+
+    def go_to_line(self, line: int) -> None:
+        """Put the cursor on 1-based `line`, with what follows in sight."""
+        self.cursor = min(max(line, 1), self.count()) - 1
+        self._lift(self.cursor)
 
     def watch_cursor(self) -> None:
         """The title follows the cursor."""
@@ -51,12 +75,14 @@ class Reader(RowList):
 
     def _retitle(self) -> None:
         if self.page is None:
-            self.border_title = "Reader"
+            self.name_frame(Content("Reader"), Content(""))
             return
         name = fit_path(safe(self.page.path), 60)
         chunk, count = self.page.chunk_at(self.cursor + 1), len(self.page.chunks)
         where = f"chunk {chunk + 1} of {count}" if chunk >= 0 else "not in a chunk" if count else "not indexed yet"
-        self.border_title = Content(f"{name}  {where}")
+        if not self.page.whole:
+            where = "reading the rest ..."
+        self.name_frame(Content(f"{name}  {where}"))
 
     def say(self, sentence: str, next_step: str = "") -> None:
         """Show no note but a sentence."""
@@ -64,21 +90,57 @@ class Reader(RowList):
         self.rows_changed()
         self._retitle()
 
+    def annotate(self, *, recalled: Collection[int], unread: range, rules: Mapping[int, str]) -> None:
+        """Mark 1-based lines as `recalled`, dim rows that no agent is given, and put `rules` above rows (from 0)."""
+        if (recalled, unread, rules) != (self.recalled, self.unread, self.rules):
+            self.recalled, self.unread, self.rules = recalled, unread, rules
+            self._measure()
+            self.show_cursor()
+            self.refresh()
+
     @property
     def place(self) -> tuple[str, int, int] | None:
-        """What is under the cursor: the cited lines, else the chunk, else the line."""
+        """What is under the cursor: selected lines, else the cited ones, else the chunk, else the line."""
         if self.page is None or self.cursor < 0:
             return None
         line = self.cursor + 1
+        if self._anchor is not None:
+            return self.page.path, *self.selected_lines
         if self.cited and self.cited[0] <= line <= self.cited[1]:
             return self.page.path, *self.cited
         chunk = self.page.chunk_at(line)
         first, last = self.page.chunks[chunk] if chunk >= 0 else (line, line)
         return self.page.path, first, last
 
+    @property
+    def selected_lines(self) -> tuple[int, int]:
+        """The first and last line (1-based) that were marked with the keyboard; the line under the cursor without."""
+        other = self.cursor if self._anchor is None else self._anchor
+        return min(other, self.cursor) + 1, max(other, self.cursor) + 1
+
+    @property
+    def selecting(self) -> bool:
+        """Whether lines are being marked."""
+        return self._anchor is not None
+
+    def do_select(self) -> None:
+        """Begin to mark lines, or stop."""
+        self._anchor = self.cursor if self._anchor is None else None
+        self.refresh()
+        self.post_message(self.Moved(self))
+
+    def drop_selection(self) -> bool:
+        """Mark no lines any more; False when none were."""
+        if self._anchor is None:
+            return False
+        self.do_select()
+        return True
+
     def text_of(self, first: int, last: int) -> str:
         """The text of the lines `first` to `last`, safe to show."""
         return "\n".join(self.page.lines[first - 1:last]) if self.page else ""
+
+    # --- going about ---------------------------------------------------------------------------------------------
 
     def do_next_chunk(self) -> None:
         """The first line of the next chunk."""
@@ -97,6 +159,27 @@ class Reader(RowList):
         if ahead:
             self.cursor = ahead[0] - 1
 
+    def do_find(self) -> None:
+        """Ask for what to look for."""
+        self.post_message(self.Finding())
+
+    def found(self, matches: Sequence[Match]) -> None:
+        """Mark `matches`, in order, and go to the first at or below the cursor."""
+        self.matches = matches
+        if matches:
+            at = bisect_left(matches, (max(0, self.cursor), 0, 0))
+            self.cursor = matches[at % len(matches)][0]
+        self.refresh()
+
+    def to_match(self, direction: int) -> int:
+        """Go to the next (+1) or the one before (-1), round the ends; returns which it is, from 1, 0 without any."""
+        rows = sorted({row for row, _, _ in self.matches})
+        if not rows:
+            return 0
+        at = bisect_right(rows, self.cursor) if direction > 0 else bisect_left(rows, self.cursor) - 1
+        self.cursor = rows[at % len(rows)]
+        return bisect_left(self.matches, (self.cursor, 0, 0)) + 1
+
     # --- rows ----------------------------------------------------------------------------------------------------
 
     def count(self) -> int:
@@ -107,30 +190,27 @@ class Reader(RowList):
         """The line; a sentence in place of a note has none."""
         return row if self.page else None
 
+    def row_of(self, key: Hashable) -> int | None:
+        """A line is its own key, and a note can have many."""
+        return key if isinstance(key, int) and self.page is not None and 0 <= key < self.count() else None
+
     def lay_out(self, width: int) -> None:
-        """Wrap the lines of the note anew; most of them fit, and a note can have many."""
-        self._spans.clear()
+        """Find out anew where the lines of the note begin."""
+        self._layout = None
         if self.page is None:
             super().lay_out(width)
             return
-        self._laid_out, room = width, width - self._gutter
-        self._tops = [0, *accumulate(1 if len(text) <= room and text.isascii() else self._wrap(row, text, room)
-                                     for row, text in enumerate(self.page.lines))]
-
-    def _wrap(self, row: int, text: str, room: int) -> int:
-        self._spans[row] = list(wrap(text, room))
-        return len(self._spans[row])
+        self._laid_out = width
+        self._layout = Layout(self.page, width - self._gutter, dict.fromkeys(self.rules, 1))
+        self._tops = self._layout.tops
 
     @property
     def _gutter(self) -> int:
-        return len(str(len(self.page.lines))) + 5 if self.page else 2
+        return len(str(len(self.page.lines))) + 6 if self.page else 2
 
     def height_of(self, row: int, width: int, /) -> int:
         """As many lines as the sentence needs that stands in for a note."""
         return len(wrapped(self._said[row], width - 4))
-
-    def _span(self, row: int, line: int) -> tuple[int, int]:
-        return self._spans[row][line] if row in self._spans else (0, len(self.page.lines[row]) if self.page else 0)
 
     def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
         """A line of the sentence that stands in for a note."""
@@ -142,43 +222,66 @@ class Reader(RowList):
             self.lay_out(self.inner_width)
         at = y + self.scroll_offset.y
         row = self.row_at(at)
-        if self.page is None or row >= self.count():
+        if self.page is None or self._layout is None or row >= self.count():
             return super().render_line(y)
-        width, base, line = self.inner_width, self._base, at - self._tops[row]
-        cited = bool(self.cited and self.cited[0] <= row + 1 <= self.cited[1])
-        if cited:
+        width, line = self.inner_width, at - self._tops[row]
+        if row in self.rules:
+            if line == 0:
+                return strip([(fit(f"── {self.rules[row]} {'─' * width}", width), "warn")], width, self._base,
+                             self.style_of)
+            line -= 1
+        start, end = self._layout.span(row, line)
+        base = self._base_of(row)
+        last = at == self._tops[row + 1] - 1
+        gutter = strip(self._signs(row, line, last=last), self._gutter, base, self.style_of)
+        text = strip(self._pieces(self.page, row, start, end), width - self._gutter, base, self.style_of)
+        return Strip.join([gutter, text.apply_offsets(start, row)])
+
+    def _base_of(self, row: int) -> Style:
+        base = self._base
+        if self._is_cited(row) or (self._anchor is not None and self._is_marked(row)):
             base += self.style_of("cited")
         if row == self.cursor:
             base += self.style_of("cursor" if self.has_focus else "blurred")
-        last = line == self._tops[row + 1] - self._tops[row] - 1
-        gutter = strip(self._signs(row, line, last=last, cited=cited), self._gutter, base, self.style_of)
-        start, end = self._span(row, line)
-        text = strip(self._pieces(row, start, end), width - self._gutter, base, self.style_of)
-        return Strip.join([gutter, text.apply_offsets(start, row)])
+        return base
 
-    def _signs(self, row: int, line: int, *, last: bool, cited: bool) -> list[Piece]:
-        """Line number, two columns of chunk brackets (chunks overlap), and the mark of cited lines."""
+    def _is_cited(self, row: int) -> bool:
+        return bool(self.cited and self.cited[0] <= row + 1 <= self.cited[1])
+
+    def _is_marked(self, row: int) -> bool:
+        first, last = self.selected_lines
+        return first <= row + 1 <= last
+
+    def _signs(self, row: int, line: int, *, last: bool) -> list[Piece]:
+        """Line number, two columns of chunk brackets (chunks overlap), recalled, and the mark of cited lines."""
         if self.page is None:
             return []
-        number = f"{row + 1:>{self._gutter - 5}} " if line == 0 else " " * (self._gutter - 4)
+        number = f"{row + 1:>{self._gutter - 6}} " if line == 0 else " " * (self._gutter - 5)
         columns = [" ", " "]
         for i in self.page.covering(row + 1):
             first, final = self.page.chunks[i]
             opens, closes = first == row + 1 and line == 0, final == row + 1 and last
             columns[i % 2] = "[" if opens and closes else "╭" if opens else "╰" if closes else "│"
-        return [(number, "muted"), ("".join(columns), "rule"), ("▌" if cited else " ", "mark"), (" ", "")]
+        if self._anchor is not None and self._is_marked(row):
+            mark = "▐"
+        else:
+            mark = "▌" if self._is_cited(row) else " "
+        recalled = "•" if line == 0 and row + 1 in self.recalled else " "
+        return [(number, "muted"), ("".join(columns), "rule"), (recalled, "good"), (mark, "mark"), (" ", "")]
 
-    def _pieces(self, row: int, start: int, end: int) -> list[Piece]:
-        if self.page is None:
-            return []
-        text, kind = self.page.lines[row][start:end], self.page.kinds[row]
-        name = {"head": "head", "code": "good", "quote": "muted"}.get(kind, "")
+    def _pieces(self, page: Page, row: int, start: int, end: int) -> Iterable[Piece]:
+        text = page.lines[row]
+        layers: list[Sequence[Mark]] = [marks(text, page.in_code(row))]
+        if row in self.unread:
+            layers = [((0, len(text), "lost"),)]
+        if self.matches:
+            first, last = bisect_left(self.matches, (row, 0, 0)), bisect_left(self.matches, (row + 1, 0, 0))
+            layers.append([(begin, finish, "found") for _, begin, finish in self.matches[first:last]])
         selection = self.text_selection
         span = selection.get_span(row) if selection is not None else None
-        if span is None:
-            return [(text, name)]
-        first, final = max(0, span[0] - start), len(text) if span[1] == -1 else max(0, span[1] - start)
-        return [(text[:first], name), (text[first:final], "selected"), (text[final:], name)]
+        if span is not None:
+            layers.append([(span[0], len(text) if span[1] == -1 else span[1], "selected")])
+        return overlaid(text[start:end], start, layers)
 
     # --- selection with the mouse --------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ class RowList(ScrollView, can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "row--cursor", "row--blurred", "row--muted", "row--strong", "row--good", "row--warn", "row--bad",
         "row--rule", "row--vector", "row--text", "row--added", "row--lost", "row--head", "row--mark", "row--cited",
-        "row--selected",
+        "row--selected", "row--code", "row--link", "row--emphasis", "row--found",
     }
 
     cursor: reactive[int] = reactive(-1, init=False)
@@ -84,16 +84,19 @@ class RowList(ScrollView, can_focus=True):
     def rows_changed(self, keep: Hashable = None) -> None:
         """Rows are other ones now; the cursor goes to the row about `keep`, else to the first it may stand on."""
         self._measure()
-        rows = range(self.count())
-        found = next((row for row in rows if keep is not None and self.key_of(row) == keep), None)
+        found = None if keep is None else self.row_of(keep)
         if found is None:
-            found = next((row for row in rows if self.key_of(row) is not None), -1)
+            found = next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
         moved = found != self.cursor
         self.set_reactive(RowList.cursor, found)
         self.show_cursor()
         self.refresh()
         if moved or keep is None:
             self.post_message(self.Moved(self))
+
+    def row_of(self, key: Hashable) -> int | None:
+        """The row about `key`."""
+        return next((row for row in range(self.count()) if self.key_of(row) == key), None)
 
     def name_frame(self, title: Content, subtitle: Content | None = None) -> None:
         """Set the titles of the frame, and redraw it only when they are other ones."""
@@ -113,8 +116,10 @@ class RowList(ScrollView, can_focus=True):
         self._tops = [0, *accumulate(self.height_of(row, width) for row in range(self.count()))]
 
     def on_resize(self) -> None:
-        """Row heights follow the width."""
+        """Row heights follow the width; where there is more room, more rows come into sight."""
         self._measure()
+        if self.scroll_offset.y > self.max_scroll_y:
+            self.scroll_to(y=self.max_scroll_y, animate=False, force=True, immediate=True)
         self.show_cursor()
 
     @property
