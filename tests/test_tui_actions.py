@@ -15,11 +15,13 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.screens.base import View
 from memory_tui.tui.screens.browse import BrowseView
 from memory_tui.tui.screens.index import IndexView
+from memory_tui.tui.screens.note import NoteView
 from memory_tui.tui.screens.reader import ReaderView
 from memory_tui.tui.screens.search import SearchView
 from memory_tui.tui.widgets import key_hints
+from memory_tui.tui.widgets.about_pane import AboutPane
 from memory_tui.tui.widgets.file_tree import FileTree
-from memory_tui.tui.widgets.query_box import FilterInput, QueryInput
+from memory_tui.tui.widgets.query_box import FilterInput, FindInput, QueryInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import Results
 from memory_tui.tui.widgets.rowlist import RowList
@@ -27,6 +29,7 @@ from memory_tui.tui.widgets.tune_strip import TuneStrip
 
 NODES = {
     "everywhere": MemoryApp, "list": RowList, "notes": View, "browse": BrowseView, "tree": FileTree, "reader": Reader,
+    "reading": NoteView, "about": AboutPane, "find": FindInput,
     "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
     "index": IndexView,
 }
@@ -66,7 +69,8 @@ def test_refusals_are_sentences(action: actions.Action) -> None:
     reason = action.refuse(Context()) or action.refuse(Context(syncing=True, ready=True))
     assert reason.endswith("."), reason
     assert reason[0].isupper()
-    everything = Context(ready=True, note=True, answer=True, undo=True, redo=True, tuned=True, zoomed=True)
+    everything = Context(ready=True, note=True, answer=True, undo=True, redo=True, tuned=True, zoomed=True,
+                         found=True, trail=True)
     assert action.refuse(everything) == ""
 
 

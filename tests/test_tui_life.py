@@ -182,6 +182,9 @@ def test_days_are_walked(tmp_path: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         tree = app.screen.query_one(FileTree)
+        assert tree.key == "MEMORY.md"
+        await press(pilot, "left_square_bracket")
+        assert tree.key == "memory/2026-03-20.md"
         await press(pilot, "left_square_bracket")
         assert tree.key == "memory/2026-03-19.md"
         await press(pilot, *["left_square_bracket"] * 40)
@@ -202,6 +205,7 @@ def test_a_mouse_selection_holds_text_without_gutter(tmp_path: Path) -> None:
     app = make_app(sample(tmp_path / "notes"))
 
     async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "T")
         reader = app.screen.query_one(Reader)
         lines = text_of(app).splitlines()
         y = next(i for i, line in enumerate(lines) if "## Morning" in line)

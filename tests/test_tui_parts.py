@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,14 @@ from memory_tui import profiles
 from memory_tui.overview import FileRow
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Settings
-from memory_tui.tui import clipboard, editor, paint
+from memory_tui.tui import clipboard, editor, layout, paint
+from memory_tui.tui.aging import Aging, age_word, size_word
+from memory_tui.tui.days import beside, groups
+from memory_tui.tui.finding import closest, find_in
 from memory_tui.tui.knobs import Dial, dials, slider
-from memory_tui.tui.page import make_page
+from memory_tui.tui.markdown import marks, overlaid
+from memory_tui.tui.page import head_of, make_page
 from memory_tui.tui.session import Tuning, stepped
-from memory_tui.tui.widgets.file_tree import groups
 from memory_tui.tui.widgets.truth_bar import Part, fitted
 from memory_tui.workspace.document import Document
 
@@ -147,14 +152,127 @@ def row(path: str, day: dt.date | None) -> FileRow:
 
 def test_files_are_grouped_by_day() -> None:
     today = dt.date(2026, 3, 1)
-    days = {"2026-03-02": "Later", "2026-03-01": "Today", "2026-02-28": "Yesterday", "2026-02-27": "Last seven days",
-            "2026-02-23": "Last seven days", "2026-02-22": "February 2026", "2025-12-31": "December 2025"}
+    days = ["2026-03-02", "2026-03-01", "2026-02-27", "2026-02-23", "2026-02-22", "2025-12-31"]
     rows = [row(f"memory/{day}.md", dt.date.fromisoformat(day)) for day in days]
-    rows += [row("MEMORY.md", None), row("../shared/notes.md", None)]
+    rows += [row("MEMORY.md", None), row("memory/2026-03-01-router.md", today), row("memory/house.md", None),
+             row("../shared/notes.md", None), replace(row("sessions/a.jsonl", None), source="sessions")]
     found = groups(rows, today)
-    assert [group.title for group in found] == ["Later", "Today", "Yesterday", "Last seven days", "February 2026",
-                                               "December 2025", "Evergreen", "Extra paths"]
+    assert [group.title for group in found] == [
+        "Read at session start", "Dated later than today", "Today", "Last seven days", "February 2026",
+        "December 2025", "Evergreen", "Extra paths", "Sessions"]
+    assert [(file.path, file.state) for file in found[0].files] == [
+        ("MEMORY.md", "fresh"), ("memory/2026-03-01.md", "fresh"), ("memory/2026-02-28.md", "absent")]
     assert [file.path for file in found[3].files] == ["memory/2026-02-27.md", "memory/2026-02-23.md"]
+    listed = [file.path for group in found for file in group.files if file.state != "absent"]
+    assert sorted(listed) == sorted(file.path for file in rows)
+
+
+def test_days_are_walked_from_the_newest_that_has_come() -> None:
+    today = dt.date(2026, 3, 1)
+    rows = [row(f"memory/{day}.md", dt.date.fromisoformat(day)) for day in ("2026-02-01", "2026-02-20", "2026-03-09")]
+    first = beside(rows, row("MEMORY.md", None), today, 1)
+    assert first is rows[1]
+    assert beside(rows, first, today, 1) is rows[0]
+    assert beside(rows, first, today, -1) is rows[2]
+    assert beside(rows, rows[2], today, -1) is None
+    gone = row("memory/2026-02-10.md", dt.date(2026, 2, 10))
+    assert beside(rows, gone, today, 1) is rows[0]
+
+
+# --- long notes and their layout -----------------------------------------------------------------------------------
+
+@given(st.lists(TEXT, max_size=12), st.integers(8, 50), st.booleans())
+def test_a_layout_holds_every_character_in_lines_that_fit(lines: list[str], room: int, long: bool) -> None:
+    page = make_page(document("\n".join(lines)), [])
+    if long:
+        page = replace(page, lines=[*page.lines, "x" * layout.WRAPPED], widths=[*page.widths, layout.WRAPPED])
+    laid = layout.Layout(page, room, {0: 1})
+    for row, text in enumerate(page.lines):
+        height = laid.tops[row + 1] - laid.tops[row] - (1 if row == 0 else 0)
+        parts = [text[slice(*laid.span(row, part))] for part in range(height)]
+        assert "".join(parts) == text
+        assert all(cell_len(part.rstrip(" ")) <= laid.room for part in parts)
+
+
+@given(TEXT)
+def test_a_width_is_never_less_than_the_cells_taken(text: str) -> None:
+    page = make_page(document(text), [])
+    assert all(cell_len(line) <= width for line, width in zip(page.lines, page.widths, strict=True))
+
+
+def test_the_head_of_a_long_note_is_the_beginning_of_the_whole() -> None:
+    text = "".join(f"line {i} 外婆\n" for i in range(60_000))
+    head, page = head_of(document(text), []), make_page(document(text), [])
+    assert head is not None
+    assert not head.whole
+    assert len(page.lines) == 60_001
+    assert list(page.lines[:len(head.lines)]) == list(head.lines)
+    assert head_of(document("short\n"), []) is None
+
+
+# --- Markdown as typed ---------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("line", "parts"), [
+    ("## Head **bold**", [("## Head **bold**", "head")]), ("plain", []), ("> said", [("> said", "muted")]),
+    ("- [x] done", [("-", "mark"), ("[x]", "good")]), ("1. [ ] open", [("1.", "mark"), ("[ ]", "warn")]),
+    ("a `b ** c` **d** *e* _f_", [("`b ** c`", "code"), ("**d**", "strong"), ("*e*", "emphasis"), ("_f_", "emphasis")]),
+    ("snake_case_word and 2 * 3 * 4", []), ("see [[house#roof|the roof]]", [("[[house#roof|the roof]]", "link")]),
+    ("[log](2026-03-15.md#L3) http://a.b/c", [("[log](2026-03-15.md#L3)", "link"), ("http://a.b/c", "link")]),
+    ("| a | `b` |", [("|", "rule"), ("|", "rule"), ("`b`", "code"), ("|", "rule")]), ("---", [("---", "rule")]),
+    ("#home is a tag, #1 is not", [("#home", "mark")]), ("[b]bold[/b]", []),
+])
+def test_marks_of_a_line(line: str, parts: list[tuple[str, str]]) -> None:
+    assert [(line[start:end], name) for start, end, name in marks(line)] == parts
+
+
+@given(st.text(max_size=200).map(lambda text: text.replace("\n", " ")))
+def test_marks_are_in_order_and_apart(line: str) -> None:
+    found = marks(line)
+    assert all(0 <= start < end <= len(line) for start, end, _ in found)
+    assert all(one[1] <= other[0] for one, other in pairwise(found))
+
+
+@given(TEXT, st.integers(0, 50), st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60)), max_size=5))
+def test_laid_over_each_other_marks_keep_the_text(text: str, first: int, spans: list[tuple[int, int]]) -> None:
+    pieces = list(overlaid(text, first, [[(start, start + more, "found")] for start, more in spans]))
+    assert "".join(piece for piece, _ in pieces) == text
+
+
+# --- finding -------------------------------------------------------------------------------------------------------
+
+def test_capitals_matter_when_there_are_any() -> None:
+    lines = ["Router and router", "", "the ROUTER"]
+    assert find_in(lines, "router") == [(0, 0, 6), (0, 11, 17), (2, 4, 10)]
+    assert find_in(lines, "Router") == [(0, 0, 6)]
+    assert find_in(lines, "") == []
+
+
+def test_a_few_letters_find_a_name() -> None:
+    names = ["MEMORY.md", "2026-03-15.md", "network.md", "work/deploy-runbook.md", "读书笔记.md"]
+    assert [names[at] for at in closest(names, "drb")] == ["work/deploy-runbook.md"]
+    assert [names[at] for at in closest(names, "0315")] == ["2026-03-15.md"]
+    assert names[closest(names, "读书")[0]] == "读书笔记.md"
+    assert names[closest(names, "netwrok")[0]] == "network.md"
+    assert closest(names, "") == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("size", "word"), [(0, "0"), (999, "999"), (1000, "1.0k"), (9949, "9.9k"), (9960, "10k"),
+                                            (999_499, "999k"), (999_500, "1.0M"), (32_000_000, "32M")])
+def test_sizes_take_four_characters(size: int, word: str) -> None:
+    assert size_word(size) == word
+
+
+def test_age_is_what_a_search_counts() -> None:
+    now = dt.datetime(2026, 3, 31, tzinfo=dt.UTC).timestamp()
+    log, topic = row("memory/2026-03-01.md", dt.date(2026, 3, 1)), row("memory/house.md", None)
+    slug = row("memory/2026-03-01-router.md", dt.date(2026, 3, 1))
+    multiply, add = Aging("multiply", True, 30, now), Aging("add", True, 30, now)
+    assert multiply.days(log) == add.days(log) == 30
+    assert multiply.factor(log) == pytest.approx(0.5)
+    assert multiply.days(topic) is None
+    assert (multiply.days(slug), add.days(slug)) == (None, 30)
+    assert Aging("add", False, 30, now).factor(log) is None
+    assert [age_word(days) for days in (None, 0.4, 30, 1500)] == ["ever", "0d", "30d", "4y"]
 
 
 def document(text: str) -> Document:
@@ -170,7 +288,7 @@ def test_a_page_knows_its_chunks() -> None:
 
 def test_a_page_tells_headings_and_code_apart() -> None:
     page = make_page(document("# head\n```\n# code\n```\n> quote\ntext\r\n"), [])
-    assert page.kinds == ("head", "code", "code", "code", "quote", "", "")
+    assert [page.in_code(row) for row in range(6)] == [False, True, True, True, False, False]
     assert page.lines[5] == "text"
 
 

@@ -81,10 +81,31 @@ async def _filtered_out(pilot: Pilot[int]) -> None:
     await press(pilot, "f", *"zzz")
 
 
+async def _find(pilot: Pilot[int]) -> None:
+    await press(pilot, "tab", "/", *"backup", "enter", "n", "V", "j")
+
+
+async def _pick(pilot: Pilot[int]) -> None:
+    await press(pilot, "o", *"wk")
+
+
+async def _about(pilot: Pilot[int]) -> None:
+    await press(pilot, "L")
+
+
+async def _log(pilot: Pilot[int]) -> None:
+    await press(pilot, "T", "tab", "}")
+
+
+async def _help_browse(pilot: Pilot[int]) -> None:
+    await press(pilot, "?")
+
+
 VIEWS: dict[str, Steps] = {
     "browse": _stay, "browse_folded": _folded, "browse_filter": _filtered, "browse_filter_hides_all": _filtered_out,
     "search_invites": _invited, "search": _hits, "search_loser": _loser, "search_tuned": _tuned,
-    "reader": _reader, "why_zoomed": _zoomed, "index": _index, "reindex": _reindex, "help": _help,
+    "reader": _reader, "why_zoomed": _zoomed, "find": _find, "pick": _pick, "about": _about, "log": _log,
+    "help_browse": _help_browse, "index": _index, "reindex": _reindex, "help": _help,
 }
 
 

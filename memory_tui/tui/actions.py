@@ -20,6 +20,10 @@ class Context:
     """A note, or a place in one, is under the cursor."""
     answer: bool = False
     """There is a list of hits."""
+    found: bool = False
+    """Text was found in the note."""
+    trail: bool = False
+    """A link or a jump was followed."""
     undo: bool = False
     redo: bool = False
     tuned: bool = False
@@ -42,6 +46,14 @@ def _needs_engine(context: Context) -> str:
 
 def _needs_note(context: Context) -> str:
     return "" if context.note else "There is no note under the cursor."
+
+
+def _needs_found(context: Context) -> str:
+    return "" if context.found else "Nothing was looked for; / in the reader looks for text."
+
+
+def _needs_trail(context: Context) -> str:
+    return "" if context.trail else "No link was followed, so there is no way back to go."
 
 
 def _needs_answer(context: Context) -> str:
@@ -111,9 +123,12 @@ PLACES: Mapping[str, str] = MappingProxyType({
     "browse": "Browse (1)",
     "tree": "Files",
     "reader": "Reader",
+    "reading": "Browse and reader",
     "search": "Search (2)",
     "query": "Query box",
     "filter": "Filter box",
+    "find": "Find box",
+    "about": "About the note",
     "results": "Hits",
     "tune": "Tune",
     "index": "Index (3)",
@@ -134,7 +149,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("jump", ("ctrl+o",), "everywhere", "show a letter on every pane, and go to the one you press",
            palette=False),
     Action("sync", ("r",), "everywhere", "look for changed files and index them", "Sync", _sync),
-    Action("theme", (), "everywhere", "choose colours"),
+    Action("theme", (), "everywhere", "choose a theme: the colours, dark or light"),
     Action("redraw", ("ctrl+l",), "everywhere", "draw the screen again"),
     Action("suspend", ("ctrl+z",), "everywhere", "put the app into the background (fg brings it back)",
            refuse=_suspend),
@@ -163,8 +178,20 @@ ACTIONS: tuple[Action, ...] = (
     Action("scroll_down", ("J",), "tree", "scroll the reader without leaving the list", palette=False),
     Action("scroll_up", ("K",), "tree", "scroll the reader back", palette=False),
 
-    Action("next_chunk", ("n",), "reader", "next chunk of the note", "Chunk"),
-    Action("previous_chunk", ("N",), "reader", "previous chunk of the note"),
+    Action("find", ("/",), "reader", "look for text in this note", "Find", _needs_note),
+    Action("next_match", ("n",), "reader", "next match", "Next", _needs_found),
+    Action("previous_match", ("N",), "reader", "previous match", "", _needs_found),
+    Action("next_chunk", ("}",), "reader", "next chunk of the note", "Chunk", _needs_note),
+    Action("previous_chunk", ("{",), "reader", "previous chunk of the note", "", _needs_note),
+    Action("select", ("V",), "reader", "mark lines, from here to where the cursor goes", "Mark", _needs_note),
+    Action("open", ("enter",), "reader", "follow the link in this line", "", _needs_note, palette=False),
+    Action("pick", ("o",), "reading", "open a note by a few letters of its name", "Open", _needs_engine),
+    Action("about", ("L",), "reading", "go to what is known of this note, and its links", "", _needs_note),
+    Action("return", ("-",), "reading", "back to where a link or a jump was followed", "", _needs_trail),
+
+    Action("open", ("enter",), "about", "follow this link", "Follow", palette=False),
+
+    Action("to_text", ("enter", "down"), "find", "go to the match", "Text", palette=False),
 
     Action("to_results", ("enter", "down"), "query", "go to the hits", "Hits", palette=False),
     Action("earlier", ("up",), "query", "an earlier question", "Earlier", palette=False),
@@ -214,6 +241,9 @@ def bindings(where: str) -> list[Binding]:
     ]
 
 
+TYPING = frozenset({"query", "filter", "find"})
+"""Places where letters are text."""
+
 LAST = ("commands", "help", "leave", "back")
 """The key hints that come last, and stay when there is little room."""
 
@@ -224,13 +254,16 @@ def hints(where: Iterable[str]) -> list[tuple[str, Action]]:
     While somebody types, letters are text: then only keys with names count, and esc stands in for q.
     """
     places = list(where)
-    typing = "query" in places or "filter" in places
+    typing = bool(TYPING & set(places))
     found = []
+    taken: set[str] = set()
     for place in places:
-        for action in ACTIONS:
-            keys = [key for key in action.keys if len(key) > 1 or not typing]
-            if action.where == place and action.hint and keys and (typing or action.id != "back"):
+        here = [action for action in ACTIONS if action.where == place]
+        for action in here:
+            keys = [key for key in action.keys if (len(key) > 1 or not typing) and key not in taken]
+            if action.hint and keys and (typing or action.id != "back"):
                 found.append((_SHOWN.get(keys[0], keys[0]), action))
+        taken |= {key for action in here for key in action.keys}
     return sorted(found, key=lambda pair: LAST.index(pair[1].id) if pair[1].id in LAST else -1)
 
 

@@ -178,6 +178,12 @@ class MemoryApp(Doing):
             for view in self.views:
                 view.page_came(event.number, event.page, event.error)
 
+    @on(messages.Done)
+    def _done(self, event: messages.Done) -> None:
+        if self.bridge.current(event.kind, event.number):
+            for view in self.views:
+                view.work_done(event)
+
     @on(messages.Told)
     def _told(self, event: messages.Told) -> None:
         self.tell(event.text)

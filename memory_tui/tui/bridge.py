@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ class Bridge:
         self._events: deque[Event] = deque(maxlen=5000)
         self._announced = False
         self._jobs = 0
-        self._newest = {"search": 0, "page": 0}
+        self._newest: defaultdict[str, int] = defaultdict(int)
         self._cancel: Cancel | None = None
         self._closed = False
         self._facts_running = False
@@ -142,22 +142,46 @@ class Bridge:
         return number
 
     def read(self, path: str) -> int:
-        """Read the note `path`; PageRead follows."""
+        """Read the note `path`; PageRead follows, for a long note first with its head."""
         number = self._next("page")
         engine = self._engine
 
         def job() -> None:
-            from memory_tui.tui.page import make_page
+            from memory_tui.tui.page import head_of, make_page
 
             if engine is None or number != self._newest["page"]:
                 return
             try:
-                page = make_page(engine.read(path), engine.chunks_of(path))
-                self._app.post_message(messages.PageRead(number, page, None))
+                document, chunks = engine.read(path), engine.chunks_of(path)
+                head = head_of(document, chunks)
+                if head is not None:
+                    self._app.post_message(messages.PageRead(number, head, None))
+                self._app.post_message(messages.PageRead(number, make_page(document, chunks), None))
             except MemoryTuiError as error:
                 self._app.post_message(messages.PageRead(number, None, error))
 
         self._run(job, "page")
+        return number
+
+    def work(self, kind: str, work: Callable[[Engine], object]) -> int:
+        """Do `work` on a worker thread; Done follows with what it returns or raises, unless newer of its kind begins.
+
+        `work` gets the engine and touches no widget.
+        """
+        number = self._next(kind)
+        engine = self._engine
+
+        def job() -> None:
+            if engine is None or number != self._newest[kind]:
+                return
+            try:
+                self._app.post_message(messages.Done(kind, number, work(engine)))
+            except Cancelled:
+                return
+            except MemoryTuiError as error:
+                self._app.post_message(messages.Done(kind, number, None, error))
+
+        self._run(job, kind)
         return number
 
     def current(self, kind: str, number: int) -> bool:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from memory_tui import profiles
 from memory_tui.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
 from memory_tui.search.trace import Mode, Notice
+from memory_tui.tui.aging import Aging
 
 if TYPE_CHECKING:
     from memory_tui.engine import Engine
@@ -54,6 +56,7 @@ class Facts:
     cached: int
     config: str
     today: date
+    aging: Aging
     notices: tuple[Notice, ...]
 
     def after(self, news: Sequence[Event]) -> Facts:
@@ -102,8 +105,14 @@ def gather(engine: Engine) -> Facts:
         requested=f"{status.requested_provider} ({status.provider_origin})", model=status.model,
         watching=status.watching, watch_detail=status.watch_detail, index_file=status.db_path,
         index_bytes=status.db_bytes, cached=int(status.cache["entries"]), config=status.config_path,
-        today=datetime.fromtimestamp(engine.now()).date(),
+        today=datetime.fromtimestamp(engine.now()).date(), aging=_aging(engine),
         notices=status.notices)
+
+
+def _aging(engine: Engine) -> Aging:
+    settings = engine.settings
+    return Aging(profiles.get(settings.word("profile")).age, settings.on("query.hybrid.temporalDecay.enabled"),
+                 settings.number("query.hybrid.temporalDecay.halfLifeDays"), engine.now())
 
 
 def _provider(status: Status) -> Health:

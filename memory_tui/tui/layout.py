@@ -10,7 +10,7 @@ from memory_tui.tui.page import Page
 from memory_tui.tui.paint import chop, wrap
 
 WRAPPED = 150_000
-"""Cells up to which a note is broken at spaces; in a longer one lines break at the edge, which needs no look at them."""
+"""Cells up to which lines are broken at spaces; in a longer note at the edge, which needs no look at the text."""
 
 
 class Layout:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from memory_tui.tui.paint import Piece
 
@@ -79,6 +80,6 @@ def overlaid(text: str, first: int, layers: Sequence[Sequence[Mark]]) -> Iterato
         for start, end, _ in layer:
             cuts |= {max(start, first), min(end, last)}
     at = sorted(cuts)
-    for start, end in zip(at, at[1:], strict=False):
+    for start, end in pairwise(at):
         name = next((name for layer in reversed(kept) for begin, finish, name in layer if begin <= start < finish), "")
         yield text[start - first:end - first], name

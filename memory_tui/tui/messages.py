@@ -62,6 +62,16 @@ class PageRead(Message):
 
 
 @dataclass
+class Done(Message):
+    """What work of `kind` under `number` returned, or why it could not be done."""
+
+    kind: str
+    number: int
+    value: object
+    error: MemoryTuiError | None = None
+
+
+@dataclass
 class Told(Message):
     """A sentence for the message line."""
 

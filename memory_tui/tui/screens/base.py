@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memory_tui.errors import MemoryTuiError
     from memory_tui.search.evidence import Evidence
     from memory_tui.tui.app import MemoryApp
+    from memory_tui.tui.messages import Done
     from memory_tui.tui.page import Page
 
 
@@ -122,6 +123,9 @@ class View(Screen[None]):
 
     def page_came(self, number: int, page: Page | None, error: MemoryTuiError | None) -> None:
         """The note of request `number`, or why it cannot be shown."""
+
+    def work_done(self, done: Done, /) -> None:
+        """Work on a worker thread came to its end; `done.kind` says which."""
 
     def update_hints(self) -> None:
         """Bring the key hints up to date."""

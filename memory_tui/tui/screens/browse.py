@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import BindingType
@@ -11,18 +11,19 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.errors import MemoryTuiError
 from memory_tui.tui.actions import bindings
+from memory_tui.tui.days import ABSENT
 from memory_tui.tui.facts import Facts
-from memory_tui.tui.page import Page
-from memory_tui.tui.screens.base import View
+from memory_tui.tui.screens.note import NoteView
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.query_box import FilterInput
-from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.rowlist import RowList
 
+if TYPE_CHECKING:
+    from memory_tui.overview import FileRow
 
-class BrowseView(View):
+
+class BrowseView(NoteView):
     """Files and reader; the reader follows the cursor of the list."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("browse"))
@@ -31,7 +32,6 @@ class BrowseView(View):
 
     def __init__(self) -> None:
         super().__init__()
-        self._request = 0
         self._wanted: tuple[str, float] | None = None
 
     def compose_view(self) -> Iterable[Widget]:
@@ -40,91 +40,83 @@ class BrowseView(View):
             with Vertical(id="files"):
                 yield FilterInput()
                 yield FileTree()
-            yield Reader(id="reader")
+            yield from self.compose_reader()
 
     def on_mount(self) -> None:
         """Say what is going on until the first note is there."""
-        self.query_one(Reader).say(f"Opening the index of {self.home.workspace_name} ...")
+        self.reader.say(f"Opening the index of {self.home.workspace_name} ...")
         super().on_mount()
+
+    @property
+    def listed(self) -> FileTree:
+        """The list of notes."""
+        return self.query_one(FileTree)
 
     def facts_changed(self, facts: Facts, /) -> None:
         """List the files; read the note under the cursor again when it changed on disk."""
-        tree = self.query_one(FileTree)
-        tree.show(facts.rows, facts.today)
+        self.listed.show(facts.rows, facts.today, facts.aging)
         if not facts.rows:
-            self.query_one(Reader).say(
+            self.reader.say(
                 f"There are no notes in {self.home.workspace_name}/ yet.",
                 "Write MEMORY.md or memory/YYYY-MM-DD.md there; it appears here by itself."
                 if facts.watching else "Write MEMORY.md or memory/YYYY-MM-DD.md there, then press r.")
             self._wanted = None
-        elif tree.file is not None:
-            self._read(keep=True)
+        elif self.listed.file is not None:
+            self._follow_cursor()
 
     @on(RowList.Moved, "#tree")
     def _moved(self) -> None:
-        self._read()
-        self.update_hints()
-
-    @on(RowList.Moved, "#reader")
-    def _reader_moved(self) -> None:
+        self._follow_cursor()
         self.update_hints()
 
     @on(RowList.Chosen, "#tree")
     def _chosen(self) -> None:
-        if self.query_one(FileTree).file is not None:
-            self.query_one(Reader).focus()
+        if self.listed.file is not None:
+            self.reader.focus()
 
-    def _read(self, *, keep: bool = False) -> None:
+    def _follow_cursor(self, line: int | None = None) -> None:
         """Ask for the note under the cursor, unless it is there or on its way already."""
-        file = self.query_one(FileTree).file
+        file = self.listed.file
         if file is None or self.home.engine is None:
             return
         wanted = (file.path, file.mtime)
-        if wanted != self._wanted or (keep and self._stale(file.path, file.chunks)):
-            self._wanted = wanted
-            self._request = self.home.bridge.read(file.path)
-
-    def _stale(self, path: str, chunks: int) -> bool:
-        page = self.query_one(Reader).page
-        return page is not None and page.path == path and len(page.chunks) == 0 and chunks > 0
-
-    def page_came(self, number: int, page: Page | None, error: MemoryTuiError | None) -> None:
-        """Show the note that was asked for."""
-        if number != self._request:
+        if wanted == self._wanted and not self._stale(file):
+            if line is not None and self.reader.page is not None and self.reader.page.path == file.path:
+                self.reader.go_to_line(line)
             return
-        reader = self.query_one(Reader)
-        if page is None:
-            reader.say(error.message if error else "", error.next_step if error else "")
-            return
-        same = reader.page is not None and reader.page.path == page.path
-        reader.show(page, keep=same)
-        if page.notice:
-            self.say(f"{page.path}: {page.notice}.")
-        self.update_hints()
+        self._wanted = wanted
+        if file.state == ABSENT:
+            self._request = -1
+            self.reader.say(f"There is no {file.path} yet.", "An agent looks for it when a session starts.")
+            self.update_hints()
+        else:
+            self.read(file.path, line=line)
+
+    def _stale(self, file: FileRow) -> bool:
+        """Whether the page was made before the note was indexed."""
+        page = self.reader.page
+        return page is not None and page.path == file.path and page.whole and len(page.chunks) == 0 and file.chunks > 0
+
+    def go_to(self, path: str, line: int | None = None) -> bool:
+        """Any note in the list."""
+        if not self.listed.reveal(path):
+            return False
+        self._follow_cursor(line or 1)
+        return True
 
     def place_in_note(self) -> tuple[str, int, int] | None:
-        """In the list the whole note; in the reader the chunk under the cursor."""
-        reader = self.query_one(Reader)
-        if self.focused is not reader:
-            file = self.query_one(FileTree).file
-            page = reader.page
-            if file is None or page is None or page.path != file.path:
-                return None
-            return page.path, 1, len(page.lines)
-        return reader.place
-
-    def line_in_note(self) -> int:
-        """The line under the reader's cursor."""
-        return max(0, self.query_one(Reader).cursor) + 1
-
-    def text_in_note(self) -> str:
-        """The text of the place."""
-        place = self.place_in_note()
-        return self.query_one(Reader).text_of(place[1], place[2]) if place else ""
+        """In the list the whole note; in the reader what is marked, cited or the chunk under the cursor."""
+        reader = self.reader
+        if self.focused is not self.listed:
+            return reader.place
+        file, page = self.listed.file, reader.page
+        if file is None or page is None or page.path != file.path:
+            return None
+        return page.path, 1, len(page.lines)
 
     def back(self) -> bool:
-        """From the filter and the reader to the list; then drop the filter."""
-        tree, box = self.query_one(FileTree), self.query_one(FilterInput)
+        """From the find box, the filter and the reader to the list; then drop the filter."""
+        tree, box = self.listed, self.query_one(FilterInput)
         if box.display and (self.focused is box or self.focused is tree):
             box.value = ""
             box.display = False
@@ -132,7 +124,8 @@ class BrowseView(View):
             tree.focus()
             return True
         if self.focused is not tree:
-            tree.focus()
+            if not self.leave_about() and not self.leave_text():
+                tree.focus()
             return True
         return False
 
@@ -147,11 +140,14 @@ class BrowseView(View):
     def do_today(self) -> None:
         """Go to today's note, or to the newest."""
         facts = self.home.facts
-        tree = self.query_one(FileTree)
-        today = next((row.path for row in facts.rows if row.day == facts.today), None) if facts else None
-        newest = today or tree.beside(None, 0)
-        if newest is None or not tree.reveal(newest):
-            self.say("No note has a day in its name.")
+        if facts is None:
+            return
+        path = f"memory/{facts.today.isoformat()}.md"
+        today = next((row.path for row in facts.rows if row.path == path), None) or next(
+            (row.path for row in facts.rows if row.day == facts.today), None)
+        newest = today or self.listed.newest
+        if newest is None or not self.listed.reveal(newest):
+            self.say("No note has a day in its name that has come.")
         elif today is None:
             self.say("There is no note for today; this is the newest.")
 
@@ -164,28 +160,27 @@ class BrowseView(View):
         self._beside(-1, "This is the newest day.")
 
     def _beside(self, direction: int, at_the_end: str) -> None:
-        tree = self.query_one(FileTree)
-        path = tree.beside(tree.file.path if tree.file and tree.file.day else None, direction)
-        if path is None or not tree.reveal(path):
+        path = self.listed.beside(direction)
+        if path is None or not self.listed.reveal(path):
             self.say(at_the_end)
 
     def do_scroll_down(self) -> None:
         """Scroll the reader."""
-        self.query_one(Reader).scroll_relative(y=5, animate=False)
+        self.reader.scroll_relative(y=5, animate=False)
 
     def do_scroll_up(self) -> None:
         """Scroll the reader back."""
-        self.query_one(Reader).scroll_relative(y=-5, animate=False)
+        self.reader.scroll_relative(y=-5, animate=False)
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if not self.query_one(FileTree).filter(event.value):
-            self.query_one(Reader).say(f'No file has "{event.value.strip()}" in its name.', "esc drops the filter.")
+        if not self.listed.filter(event.value):
+            self.reader.say(f'No file has "{event.value.strip()}" in its name.', "esc drops the filter.")
             self._wanted = None
         else:
-            self._read()
+            self._follow_cursor()
 
     def do_to_files(self) -> None:
         """From the filter to the list."""
-        self.query_one(FileTree).focus()
+        self.listed.focus()

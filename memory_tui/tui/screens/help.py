@@ -14,11 +14,14 @@ from textual.widgets import Static
 
 from memory_tui.tui import paint
 from memory_tui.tui.actions import ACTIONS, PLACES
+from memory_tui.tui.paint import plural
 from memory_tui.tui.widgets.file_tree import SIGNS
 
 _FILES = [(sign, word) for word, (sign, _) in SIGNS.items() if word != "rebuild"]
 _CHUNKS = [("╭ │ ╰", "where a chunk begins and ends; chunks overlap, so there are two columns"),
-           ("▌", "the lines that the citation names")]
+           ("▌", "the lines that the citation names"), ("▐", "the lines that you marked"),
+           ("•", "a line that was recalled at some time")]
+_LISTED = [("12d ×.76 1.2k 3c", "age in days (ever: does not age), what is left of its weight, bytes, chunks")]
 _HITS = [(paint.VECTOR, "points for meaning (vector)"), (paint.TEXT, "points for words (text)"),
          (paint.ADDED, "points added for being recent, or of a day that the question names"),
          (paint.LOST, "points that age took away"), ("ever", "evergreen: the note has no day, so it does not age"),
@@ -27,7 +30,7 @@ _HITS = [(paint.VECTOR, "points for meaning (vector)"), (paint.TEXT, "points for
          ("new out", "recalled only now, or no longer")]
 
 SIGNS_OF = {
-    "browse": [*_FILES, *_CHUNKS], "reader": _CHUNKS, "search": _HITS,
+    "browse": [*_FILES, *_LISTED, *_CHUNKS], "reader": _CHUNKS, "search": _HITS,
     "index": [*_FILES, ("×", "left out: not part of the memory, with the rule that says so")],
 }
 
@@ -38,6 +41,24 @@ WORDS_OF = {
     "index": "The index is a copy made for searching. It can be deleted at any time; the notes are the truth.",
     "reader": "The note as it is on disk.",
 }
+
+
+class Pages(VerticalScroll):
+    """The text of the help; its frame says when there is more below."""
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Another part is in sight."""
+        super().watch_scroll_y(old_value, new_value)
+        self._retitle()
+
+    def on_resize(self) -> None:
+        """More or less is in sight."""
+        self.call_after_refresh(self._retitle)
+
+    def _retitle(self) -> None:
+        below = int(self.max_scroll_y - self.scroll_offset.y)
+        more = f"▼ {plural(below, 'line')} below: j, ctrl+d    " if below > 0 else ""
+        self.border_subtitle = f"{more}esc closes"
 
 
 class Help(ModalScreen[None]):
@@ -55,14 +76,13 @@ class Help(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """One text."""
-        with VerticalScroll(id="help") as box:
+        with Pages(id="help") as box:
             box.border_title = "Help"
-            box.border_subtitle = "esc closes"
             yield Static(Content("\n").join(list(self._lines())))
 
     def action_scroll(self, lines: int) -> None:
         """Scroll by lines."""
-        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+        self.query_one(Pages).scroll_relative(y=lines, animate=False)
 
     def _lines(self) -> Iterator[Content]:
         for place in self._places:
@@ -73,7 +93,7 @@ class Help(ModalScreen[None]):
             if place in SIGNS_OF:
                 yield Content.styled("Signs", "bold $primary")
                 for sign, meaning in SIGNS_OF[place]:
-                    yield Content.assemble((f"  {sign:<15}", "bold"), " ", meaning)
+                    yield Content.assemble((f"  {sign:<17}", "bold"), " ", meaning)
                 yield Content("")
         for place in self._places:
             actions = [action for action in ACTIONS if action.where == place and action.keys]
@@ -81,6 +101,6 @@ class Help(ModalScreen[None]):
                 yield Content.styled(PLACES[place], "bold $primary")
             for action in actions:
                 keys = action.shown_keys
-                yield Content.assemble((f"  {keys:<15}", "bold"), " ", action.help)
+                yield Content.assemble((f"  {keys:<17}", "bold"), " ", action.help)
             if actions:
                 yield Content("")

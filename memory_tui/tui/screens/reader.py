@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from textual.containers import Horizontal
 from textual.widget import Widget
 
-from memory_tui.errors import MemoryTuiError
-from memory_tui.tui.page import Page
-from memory_tui.tui.screens.base import View
-from memory_tui.tui.widgets.reader import Reader
+from memory_tui.tui.screens.note import NoteView
 
 
-class ReaderView(View):
+class ReaderView(NoteView):
     """One note over the view below."""
 
     PLACE = "reader"
@@ -20,47 +18,29 @@ class ReaderView(View):
 
     def __init__(self, path: str, cited: tuple[int, int]) -> None:
         super().__init__()
-        self._path, self._cited = path, cited
-        self._request = 0
+        self._first = (path, cited)
 
     def compose_view(self) -> Iterable[Widget]:
         """The reader alone."""
-        yield Reader(id="reader")
+        with Horizontal(id="panes"):
+            yield from self.compose_reader()
 
     def on_mount(self) -> None:
         """Ask for the note."""
         super().on_mount()
-        self._request = self.home.bridge.read(self._path)
+        path, cited = self._first
+        self.read(path, cited=cited)
 
-    def page_came(self, number: int, page: Page | None, error: MemoryTuiError | None) -> None:
-        """Show the note at the cited lines."""
-        if number != self._request:
-            return
-        reader = self.query_one(Reader)
-        if page is None:
-            reader.say(error.message if error else "", error.next_step if error else "")
-        else:
-            reader.show(page, self._cited)
-        self.update_hints()
-
-    def on_row_list_moved(self) -> None:
-        """Another line is under the cursor."""
-        self.update_hints()
-
-    def place_in_note(self) -> tuple[str, int, int] | None:
-        """The cited lines while the cursor is in them, else the chunk under it."""
-        return self.query_one(Reader).place
-
-    def line_in_note(self) -> int:
-        """The line under the cursor."""
-        return max(0, self.query_one(Reader).cursor) + 1
-
-    def text_in_note(self) -> str:
-        """The text of the place."""
-        place = self.place_in_note()
-        return self.query_one(Reader).text_of(place[1], place[2]) if place else ""
+    def go_to(self, path: str, line: int | None = None) -> bool:
+        """Any note can be shown here."""
+        known = {row.path for row in self.home.facts.rows} if self.home.facts else set()
+        if path not in known:
+            return False
+        self.read(path, line=line or 1)
+        return True
 
     def back(self) -> bool:
-        """Back to the view below."""
-        self.app.pop_screen()
+        """Drop what was marked and found, then back to the view below."""
+        if not self.leave_about() and not self.leave_text():
+            self.app.pop_screen()
         return True

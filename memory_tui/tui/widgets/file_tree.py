@@ -1,10 +1,10 @@
-"""The notes by day: today, yesterday, this week, the months, and what never fades; each with its state in the index."""
+"""The list of notes, in groups that fold; each with its state in the index, its age, its size and its chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -12,62 +12,22 @@ from textual.binding import BindingType
 
 from memory_tui.text.display import safe
 from memory_tui.tui.actions import bindings
-from memory_tui.tui.paint import Piece, fit, fit_path, plural
+from memory_tui.tui.aging import Aging, age_word, factor_word, size_word
+from memory_tui.tui.days import ABSENT, Group, beside, groups
+from memory_tui.tui.paint import Piece, fit, fit_path
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
     from memory_tui.overview import FileRow
 
 SIGNS = {"fresh": ("✓", "good"), "new": ("+", "warn"), "changed": ("~", "warn"), "deleted": ("-", "warn"),
-         "rebuild": ("~", "warn"), "failed": ("!", "bad")}
+         "rebuild": ("~", "warn"), "failed": ("!", "bad"), ABSENT: ("○", "muted")}
 """The glyph and style of each state; the word stands beside it."""
 
 
 def state_word(row: FileRow) -> str:
     """The state in one word: what is pending says how."""
     return row.detail if row.state == "pending" and row.detail in SIGNS else row.state
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Files that belong together; `key` survives a refresh."""
-
-    key: str
-    title: str
-    files: tuple[FileRow, ...]
-
-
-def groups(rows: Sequence[FileRow], today: date) -> list[Group]:
-    """The files in groups: days first, newest first, then evergreen notes and those from elsewhere."""
-    found: dict[tuple[int, str, str], list[FileRow]] = {}
-    for row in rows:
-        found.setdefault(_group_of(row, today), []).append(row)
-    ordered = sorted(found.items(), key=lambda item: (item[0][0], _descending(item[0][1])))
-    return [Group(key, title, tuple(sorted(files, key=_order))) for (_, key, title), files in ordered]
-
-
-def _group_of(row: FileRow, today: date) -> tuple[int, str, str]:
-    if row.path.startswith("../") or row.path.startswith("/"):
-        return 5, "elsewhere", "Extra paths"
-    if row.day is None:
-        return 4, "evergreen", "Evergreen"
-    if row.day > today:
-        return 0, "later", "Later"
-    if row.day == today:
-        return 1, "today", "Today"
-    if row.day == today - timedelta(days=1):
-        return 2, "yesterday", "Yesterday"
-    if row.day > today - timedelta(days=7):
-        return 3, "9999-week", "Last seven days"
-    return 3, row.day.strftime("%Y-%m"), row.day.strftime("%B %Y")
-
-
-def _descending(key: str) -> tuple[int, ...]:
-    return tuple(-ord(character) for character in key)
-
-
-def _order(row: FileRow) -> tuple[int, str]:
-    return (-row.day.toordinal() if row.day else 0, row.path)
 
 
 class FileTree(RowList):
@@ -84,9 +44,11 @@ class FileTree(RowList):
         self._filter = ""
         self._rows: list[Group | FileRow] = []
         self._shown: tuple[Sequence[FileRow], date] | None = None
+        self._aging: Aging | None = None
 
-    def show(self, rows: Sequence[FileRow], today: date) -> None:
+    def show(self, rows: Sequence[FileRow], today: date, aging: Aging) -> None:
         """List `rows` as of `today`; folds and cursor stay."""
+        self._aging = aging
         if self._shown == (rows, today):
             return
         first = self._shown is None
@@ -94,8 +56,8 @@ class FileTree(RowList):
         self._groups = groups(rows, today)
         newest = next((g.key for g in self._groups if g.key[:2] in ("19", "20")), "")
         for group in self._groups:
-            self._open.setdefault(group.key, group.key in ("later", "today", "yesterday", "9999-week", "evergreen",
-                                                           newest) or len(self._groups) <= 3)
+            self._open.setdefault(group.key, group.key in ("start", "today", "yesterday", "9999-week", "evergreen",
+                                                           newest) or len(self._groups) <= 4)
         self._relist(self.key if not first else _first_file(self._groups))
 
     def filter(self, text: str) -> int:
@@ -112,7 +74,7 @@ class FileTree(RowList):
                 self._rows.append(replace(group, files=files))
                 if self._open[group.key] or self._filter:
                     self._rows.extend(files)
-        self.border_subtitle = f"{sum(len(g.files) for g in self._groups):,} notes" if self._groups else ""
+        self.border_subtitle = f"{len(self._shown[0]):,} notes" if self._shown and self._groups else ""
         # While files are filtered the first one is at hand, not its group.
         first = next((row.path for row in self._rows if not isinstance(row, Group)), None)
         kept = any(self.key_of(i) == keep for i in range(len(self._rows)))
@@ -133,12 +95,18 @@ class FileTree(RowList):
                 return self.key == path
         return False
 
-    def beside(self, path: str | None, direction: int) -> str | None:
-        """The path of the dated note a day older (+1) or newer (-1) than `path`; of the newest without one."""
-        dated = sorted((f for g in self._groups for f in g.files if f.day is not None), key=_order)
-        at = next((i for i, file in enumerate(dated) if file.path == path), None)
-        step = 0 if at is None else at + direction
-        return dated[step].path if 0 <= step < len(dated) else None
+    @property
+    def newest(self) -> str | None:
+        """The path of the newest dated note that is not of the future."""
+        found = beside(self._shown[0], None, self._shown[1], 1) if self._shown else None
+        return found.path if found else None
+
+    def beside(self, direction: int) -> str | None:
+        """The path of the dated note one older (+1) or newer (-1) than the one under the cursor."""
+        if self._shown is None:
+            return None
+        found = beside(self._shown[0], self.file, self._shown[1], direction)
+        return found.path if found else None
 
     # --- keys ----------------------------------------------------------------------------------------------------
 
@@ -190,16 +158,26 @@ class FileTree(RowList):
         if isinstance(item, Group):
             sign = "▾" if self._open[item.key] or self._filter else "▸"
             count = str(len(item.files))
-            return [(fit(f" {sign} {item.title}", width - len(count) - 1), "head"), (count, "muted"), (" ", "")]
+            return [(fit(f"{sign} {item.title}", width - len(count) - 1), "head"), (count, "muted"), (" ", "")]
         state = state_word(item)
         glyph, style = SIGNS.get(state, ("~", "warn"))
-        word = plural(item.chunks, "chunk") if state == "fresh" else state
+        right = list(self._columns(item, width)) if state == "fresh" else [(f" {state} ", style)]
+        room = width - 4 - sum(len(text) for text, _ in right)
         name = safe(item.path.removeprefix("memory/"))
-        if item.day is not None and cell_len(name) + len(word) + 10 <= width:
+        if item.day is not None and cell_len(name) > room:
+            name = name.removesuffix(".md")
+        if item.day is not None and cell_len(name) + 4 <= room:
             name += f" {item.day:%a}"
-        room = width - len(word) - 7
-        return [(f"   {glyph} ", style), (fit(fit_path(name, room), room), ""),
-                (f" {word} ", "muted" if item.state == "fresh" else style)]
+        return [(f"  {glyph} ", style), (fit(fit_path(name, room), room), "muted" if state == ABSENT else ""), *right]
+
+    def _columns(self, file: FileRow, width: int) -> Iterator[Piece]:
+        """Age, what it makes of the score, size and chunks, as far as there is room."""
+        if self._aging is not None:
+            yield f"{age_word(self._aging.days(file)):>5}", "muted"
+            yield f"{factor_word(self._aging.factor(file)):>5}" if self._aging.on else "", "lost"
+        if width >= 36:
+            yield f"{size_word(file.size):>5}", "muted"
+        yield f"{f'{file.chunks:,}c':>4} ", "muted"
 
 
 def _first_file(found: Sequence[Group]) -> str | None:

@@ -42,6 +42,17 @@ class FilterInput(Box):
         self.display = False
 
 
+class FindInput(Box):
+    """What is looked for in a note; hidden until it is asked for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("find"))
+    PLACES: ClassVar[tuple[str, ...]] = ("find",)
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="text to look for in this note", id="find")
+        self.display = False
+
+
 class QueryInput(Box):
     """The question; up brings back earlier ones, enter and down lead to the hits."""
 

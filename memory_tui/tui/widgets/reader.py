@@ -9,20 +9,17 @@ from typing import ClassVar
 from rich.style import Style
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
 from memory_tui.text.display import safe
 from memory_tui.tui.actions import bindings
+from memory_tui.tui.finding import Match
 from memory_tui.tui.layout import Layout
 from memory_tui.tui.markdown import Mark, marks, overlaid
 from memory_tui.tui.page import Page
 from memory_tui.tui.paint import Piece, fit, fit_path, strip, wrapped
 from memory_tui.tui.widgets.rowlist import RowList
-
-Match = tuple[int, int, int]
-"""A place that was looked for: row (from 0), first and last character, the last not included."""
 
 
 class Reader(RowList):
@@ -31,9 +28,6 @@ class Reader(RowList):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("reader"))
     PLACES: ClassVar[tuple[str, ...]] = ("reader", "list")
     ALLOW_SELECT = True
-
-    class Finding(Message):
-        """Somebody wants to look for something in the note."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -159,10 +153,6 @@ class Reader(RowList):
         if ahead:
             self.cursor = ahead[0] - 1
 
-    def do_find(self) -> None:
-        """Ask for what to look for."""
-        self.post_message(self.Finding())
-
     def found(self, matches: Sequence[Match]) -> None:
         """Mark `matches`, in order, and go to the first at or below the cursor."""
         self.matches = matches
@@ -262,10 +252,8 @@ class Reader(RowList):
             first, final = self.page.chunks[i]
             opens, closes = first == row + 1 and line == 0, final == row + 1 and last
             columns[i % 2] = "[" if opens and closes else "╭" if opens else "╰" if closes else "│"
-        if self._anchor is not None and self._is_marked(row):
-            mark = "▐"
-        else:
-            mark = "▌" if self._is_cited(row) else " "
+        marked = self._anchor is not None and self._is_marked(row)
+        mark = "▐" if marked else "▌" if self._is_cited(row) else " "
         recalled = "•" if line == 0 and row + 1 in self.recalled else " "
         return [(number, "muted"), ("".join(columns), "rule"), (recalled, "good"), (mark, "mark"), (" ", "")]
 
