@@ -1,0 +1,98 @@
+"""A recall that was logged, asked again: what the agent got then, and what it would get now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memory_tui.agent.memory import Memory
+from memory_tui.agent.recall_log import Entry, LoggedHit
+from memory_tui.errors import SettingError
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.trace import Candidate, Trace
+from memory_tui.settings import TUNE_KEYS, Settings
+
+SEARCH, GET = "memory_search", "memory_get"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One hit then and now: its place (1-based, None where it is no hit) and its score."""
+
+    path: str
+    start_line: int
+    end_line: int
+    place_then: int | None
+    place_now: int | None
+    score_then: float | None
+    score_now: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """`entry` asked again over the index as it is now, with the knobs of then; `changes` by place now, then by place.
+
+    `index_changed` tells that notes were indexed in between, so that the answer may differ for that alone.
+    """
+
+    entry: Entry
+    evidence: Evidence
+    trace: Trace
+    settings: Settings
+    changes: tuple[Change, ...]
+    index_changed: bool
+
+    @property
+    def same(self) -> bool:
+        """Whether the same hits come in the same order."""
+        return all(change.place_then == change.place_now for change in self.changes)
+
+
+def entry_of(trace: Trace, *, client: str, agent: str, corpus: str, ms: float, outcome: str, at: float) -> Entry:
+    """What is to be logged of a search that gave `trace`."""
+    hits = tuple(LoggedHit(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.score, hit.vector.score,
+                           hit.text.score) for hit in trace.recalled)
+    return Entry(SEARCH, trace.query, at, client, agent, corpus,
+                 {key: trace.settings.values[key].value for key in TUNE_KEYS}, trace.provider, trace.model, trace.mode,
+                 trace.generation, hits, outcome, ms)
+
+
+def settings_of(entry: Entry, settings: Settings) -> Settings:
+    """`settings` with the knobs that held when `entry` was logged; those that are not accepted any more stay."""
+    for key in TUNE_KEYS:
+        if key in entry.settings:
+            try:
+                settings = settings.set(key, entry.settings[key], "the recall log")
+            except SettingError:
+                continue
+    return settings
+
+
+def replay(memory: Memory, entry: Entry) -> Replay:
+    """Ask again what `entry` asked. Raises QueryError, IndexUnavailable; ValueError for what was no search."""
+    if entry.tool != SEARCH:
+        raise ValueError(entry.tool)
+    settings = settings_of(entry, memory.settings)
+    source = entry.corpus if entry.corpus in ("memory", "sessions") else ""
+    evidence = memory.gather(entry.query, source=source)
+    trace = memory.rank(evidence, settings)
+    return Replay(entry, evidence, trace, settings, _changes(entry.hits, trace.recalled),
+                  trace.generation != entry.generation)
+
+
+def _changes(then: tuple[LoggedHit, ...], now: tuple[Candidate, ...]) -> tuple[Change, ...]:
+    old = {(hit.path, hit.start_line, hit.end_line): (place, hit.score) for place, hit in enumerate(then, 1)}
+    new = {(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line): (place, hit.score)
+           for place, hit in enumerate(now, 1)}
+    none: tuple[None, None] = (None, None)
+    made = [(key, old.get(key, none), new.get(key, none)) for key in dict.fromkeys((*new, *old))]
+    return tuple(Change(*key, before[0], after[0], before[1], after[1]) for key, before, after in made)
+
+
+def record(found: Replay) -> Mapping[str, Any]:
+    """A replay as JSON-ready data."""
+    from memory_tui.explain.record import answer, plain
+
+    return {"entry": plain(found.entry), "same": found.same, "indexChanged": found.index_changed,
+            "changes": plain(found.changes), "now": answer(found.trace)}

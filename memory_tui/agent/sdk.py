@@ -1,0 +1,116 @@
+"""The MCP SDK without its HTTP half, which a server over standard input never uses.
+
+Importing any part of the SDK imports all of it: client, web server, authorisation, cryptography. That takes twice the
+time of what is needed, and an agent waits for it at each start. So its packages are entered without running their
+`__init__`, and web modules are played by empty ones while the server is imported. Where that does not work, because
+the SDK was built otherwise, it is imported as it is.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_ENTERED = ("mcp", "mcp.server")
+"""Packages whose modules are wanted, but not what their `__init__` imports."""
+_PLAYED = ("starlette", "sse_starlette", "uvicorn", "mcp.server.auth", "mcp.server.streamable_http",
+           "mcp.server.streamable_http_manager", "mcp.server.transport_security")
+_WANTED = ("mcp.server.lowlevel", "mcp.server.stdio")
+
+
+class _Played(ModuleType):
+    """A module in which every name is a class of no use."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = type(name, (), {})
+        setattr(self, name, made)
+        return made
+
+
+class _Finder:
+    """Finds the played modules, and those below them."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        del path, target
+        if any(name == played or name.startswith(f"{played}.") for played in _PLAYED):
+            return ModuleSpec(name, _Finder, is_package=True)  # type: ignore[arg-type]
+        return None
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        return _Played(spec.name)
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        del module
+
+
+def load() -> bool:
+    """Import the SDK's server; False when that took all of the SDK.
+
+    For a process that is a server and nothing else: other parts of the SDK cannot be imported after it.
+    """
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+    with _hurried():
+        if any(name in sys.modules for name in _ENTERED):
+            return False
+        try:
+            _enter()
+            return True
+        except Exception:  # noqa: BLE001 - whatever the SDK has come to look like, it can be imported as it is
+            _leave()
+            for name in _WANTED:
+                importlib.import_module(name)
+            return False
+
+
+@contextmanager
+def _hurried() -> Iterator[None]:
+    """No search for pydantic's plug-ins, and no garbage collection among classes that stay for good."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _enter() -> None:
+    found = importlib.util.find_spec(_ENTERED[0])
+    if found is None or not found.submodule_search_locations:
+        raise ImportError(_ENTERED[0])
+    _hollow(_ENTERED[0], list(found.submodule_search_locations))
+    _hollow(_ENTERED[1], [os.path.join(folder, "server") for folder in found.submodule_search_locations])  # noqa: PTH118
+    sys.meta_path.insert(0, _Finder)
+    try:
+        for name in _WANTED:
+            importlib.import_module(name)
+    finally:
+        sys.meta_path.remove(_Finder)
+        for name in [name for name, module in sys.modules.items() if isinstance(module, _Played)]:
+            del sys.modules[name]
+
+
+def _hollow(name: str, places: Sequence[str]) -> None:
+    module = ModuleType(name)
+    module.__path__ = list(places)
+    module.__spec__ = ModuleSpec(name, None, is_package=True)
+    sys.modules[name] = module
+
+
+def _leave() -> None:
+    """Forget what was imported by halves."""
+    for name in [name for name in sys.modules if name == "mcp" or name.startswith("mcp.")]:
+        del sys.modules[name]

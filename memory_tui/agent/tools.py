@@ -1,0 +1,266 @@
+"""memory_search and memory_get, as OpenClaw's agents know them, over any open memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_tui.agent import arguments, citations
+from memory_tui.agent.answers import UNTRUSTED, AnswerMode, Clamped, Get, GetAnswer, Hit, Miss, Search, SearchAnswer
+from memory_tui.agent.memory import Memory
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
+from memory_tui.explain import wording
+from memory_tui.explain.record import kind
+from memory_tui.index.readers import Cancel
+from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
+from memory_tui.settings import Settings
+from memory_tui.text import js
+from memory_tui.text.display import one_line, safe
+from memory_tui.workspace.roots import NoteMissing
+
+NEAREST_MISSES = 3
+LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
+"""A citation where a path is wanted."""
+_STARTING_SECONDS = 25.0
+"""How long the first answer waits for the first index."""
+_UNDER_WAY_SECONDS = 0.25
+"""How long any answer waits for notes that are being indexed already."""
+_PAUSE_SECONDS = 0.05
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How answers are given: citations, the session they depend on, and a bound on injected characters (0: none)."""
+
+    citations: citations.Mode = "auto"
+    session_key: str = ""
+    max_injected_chars: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """An answer, and the trace it was made of; None where there was no search."""
+
+    answer: SearchAnswer
+    trace: Trace | None
+
+
+def memory_search(memory: Memory, given: Mapping[str, Any], manner: Manner | None = None,
+                  cancel: Cancel | None = None) -> Searched:
+    """Ask the memory. A memory that cannot be asked is an answer too (`disabled`); raises QueryError and Cancelled."""
+    request = arguments.read(Search, given)
+    if not js.trim(request.query):
+        raise QueryError("query required", "Say what to look for.")
+    manner, cancel = manner or Manner(), cancel or Cancel()
+    try:
+        memory.plan.require_enabled()
+        _require(memory, request)
+        settings = asked(memory.settings, request.max_results, request.min_score)
+        trace = _trace(memory, request, settings, cancel)
+    except (QueryError, Cancelled):
+        raise
+    except MemoryTuiError as error:
+        return Searched(unavailable(error), None)
+    return Searched(answer(trace, memory.plan.provider, manner), trace)
+
+
+def _require(memory: Memory, request: Search) -> None:
+    if request.corpus in (None, "all") or request.corpus in memory.plan.roots.sources:
+        return
+    what = "The transcripts of sessions are" if request.corpus == "sessions" else "The notes are"
+    raise IndexUnavailable(f"{what} not part of this memory.",
+                           "Leave corpus out, or add the source to sources in the configuration"
+                           + (" and set experimental.sessionMemory." if request.corpus == "sessions" else "."))
+
+
+def asked(settings: Settings, max_results: int | None, min_score: float | None) -> Settings:
+    """`settings` with what an agent asked for."""
+    changes: dict[str, object] = {"query.maxResults": max_results, "query.minScore": min_score}
+    return settings.update({key: value for key, value in changes.items() if value is not None}, "the agent")
+
+
+def _trace(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace:
+    """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
+    source = request.corpus if request.corpus in ("memory", "sessions") else ""
+    _wait(memory, _UNDER_WAY_SECONDS, cancel)
+    try:
+        trace = memory.rank(memory.gather(request.query, cancel, source), settings)
+        if not (isinstance(trace.empty, EmptyIndex) and trace.empty.pending):
+            return trace
+    except IndexUnavailable:
+        memory.request_sync("search")
+    _wait(memory, _STARTING_SECONDS, cancel)
+    return memory.rank(memory.gather(request.query, cancel, source), settings)
+
+
+def _wait(memory: Memory, seconds: float, cancel: Cancel) -> None:
+    """Until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
+    for _ in range(round(seconds / _PAUSE_SECONDS)):
+        with cancel.around(_nothing):
+            if memory.wait_idle(_PAUSE_SECONDS):
+                return
+
+
+def _nothing() -> None:
+    """There is nothing to stop: the wait is short."""
+
+
+# --- answers -------------------------------------------------------------------------------------------------------
+
+def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
+    """What an agent is told of `trace`; `provider` is the one that was asked for."""
+    with_source = citations.included(manner.citations, manner.session_key)
+    found: SearchAnswer = {
+        "untrusted": UNTRUSTED, "results": [_hit(hit, with_source) for hit in trace.recalled],
+        "provider": trace.provider, "citations": manner.citations, "mode": _MODES[trace.mode]}
+    if trace.provider != "none":
+        found["model"] = trace.model
+    if lost := next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None):
+        found["fallback"] = {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")}
+    if trace.empty is not None:
+        sentence, step = wording.empty(trace.empty)
+        found["empty"] = {"reason": kind(type(trace.empty).__name__), "sentence": one_line(sentence),
+                          "nextStep": one_line(step)}
+        found["nearestMisses"] = [_miss(lost) for lost in trace.lost[:NEAREST_MISSES]]
+    if clamped := clamp(found["results"], manner.max_injected_chars):
+        found["clamped"] = clamped
+    _say_what_is_stale(found, trace)
+    if trace.notices:
+        found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in trace.notices]
+    return found
+
+
+_MODES: dict[Mode, AnswerMode] = {"hybrid": "hybrid", "keywords only": "fts-only", "vectors only": "vector-only",
+                                 "nothing": "none"}
+
+
+def shown(text: str) -> str:
+    """`text` of a note for an agent: tabs and line ends stay, what hides or steers is made visible."""
+    return "\t".join(safe(part, keep_newlines=True) for part in text.split("\t"))
+
+
+def _hit(hit: Candidate, with_source: bool) -> Hit:
+    chunk = hit.chunk
+    found: Hit = {
+        "path": chunk.path, "startLine": chunk.start_line, "endLine": chunk.end_line, "score": hit.score,
+        "vectorScore": hit.vector.score, "textScore": hit.text.score, "snippet": shown(hit.snippet),
+        "source": chunk.source}
+    if with_source:
+        found["citation"] = citations.citation(chunk.path, chunk.start_line, chunk.end_line)
+        found["snippet"] = citations.cited(found["snippet"], found["citation"])
+    return found
+
+
+def _miss(lost: Candidate) -> Miss:
+    chunk = lost.chunk
+    return {"path": chunk.path, "startLine": chunk.start_line, "endLine": chunk.end_line, "score": lost.score,
+            "reason": wording.sentence(lost.verdict)}
+
+
+def clamp(results: list[Hit], most: int) -> Clamped | None:
+    """Keep `most` UTF-16 units of snippets in all: the one that does not fit is cut, those after it are left out.
+
+    OpenClaw does this for QMD (`memory.qmd.limits.maxInjectedChars`). None when everything fits, or `most` is 0.
+    """
+    room = most
+    for at, hit in enumerate(results if most else ()):
+        size = js.utf16_len(hit["snippet"])
+        if size > room:
+            hit["snippet"] = js.utf16_head(hit["snippet"], room)
+            kept = at + bool(hit["snippet"])
+            dropped = len(results) - kept
+            del results[kept:]
+            return {"maxInjectedChars": most, "cut": kept - at, "dropped": dropped}
+        room -= size
+    return None
+
+
+def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
+    pending = [item.path for item in trace.unsearchable if item.state == "pending"]
+    if pending:
+        found["stale"] = True
+        found["warning"] = f"Not in this answer as on disk: {_listed(pending)}."
+        found["action"] = "They are being indexed: ask again in a moment, or read them with memory_get."
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(one_line(path) for path in paths[:_NAMED]) + more
+
+
+_QUOTA = re.compile(r"insufficient_quota|quota|429")
+
+
+def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> SearchAnswer:
+    """What an agent is told when there was no search: that the memory was not asked, why, and what to do."""
+    reason = one_line(error.message) or "memory search unavailable"
+    if _QUOTA.search(reason.lower()):
+        warning = "Memory search is unavailable: the quota of the embedding provider is exhausted."
+        action = "Top up or switch the embedding provider, then ask again."
+    elif isinstance(error, ProviderError):
+        warning = "Memory search is unavailable: the embedding provider failed."
+        action = one_line(error.next_step) or "Check the configuration of the embedding provider, then ask again."
+    else:
+        warning = "Memory search is unavailable. Tell the user that the memory was not searched."
+        action = one_line(error.next_step) or "Run memory-tui status."
+    found: SearchAnswer = {"results": [], "disabled": True, "unavailable": True, "error": reason, "warning": warning,
+                           "action": action}
+    if timed_out:
+        found["timedOut"] = True
+    return found
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+def memory_get(memory: Memory, given: Mapping[str, Any]) -> GetAnswer:
+    """Lines of a note below the roots, at most 120 and 12,000 characters. Raises QueryError for wrong arguments.
+
+    A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
+    """
+    request = arguments.read(Get, given)
+    path, start, lines = _place(request)
+    if not path:
+        raise QueryError("path required", "Name a note, for instance MEMORY.md.")
+    try:
+        if "://" in path:
+            raise PathRefused("This is a URL, not the path of a note.", "Name it as memory_search does.")
+        note = memory.get(path, start, lines)
+    except NoteMissing:
+        return {"status": "not_found", "path": js.well_formed(path), "text": ""}
+    except MemoryTuiError as error:
+        return refused(path, error)
+    found: GetAnswer = {
+        "untrusted": UNTRUSTED, "status": "ok", "path": note.path, "text": shown(note.text.removesuffix("\n")),
+        "from": note.start, "lines": note.lines, "totalLines": note.total_lines}
+    if note.cut_line is not None or note.next_from is not None:
+        found["truncated"] = True
+        found["text"] += _more(note.next_from, note.cut_line)
+    if note.next_from is not None:
+        found["nextFrom"] = note.next_from
+    return found
+
+
+def _place(request: Get) -> tuple[str, int, int | None]:
+    """Path, first line and number of lines; a citation says them all."""
+    path = js.trim(request.path)
+    if linked := LINKED.match(path):
+        first, last = int(linked["start"]), int(linked["end"] or linked["start"])
+        return (linked["path"], request.start or max(1, first),
+                request.lines or (max(1, last - first + 1) if not request.start else None))
+    return path, request.start or 1, request.lines or None
+
+
+def _more(next_from: int | None, cut_line: int | None) -> str:
+    cut = f"Line {cut_line} is longer than what is read at once, and was cut. " if cut_line is not None else ""
+    more = f"There is more: go on with from={next_from}." if next_from is not None else ""
+    return f"\n\n[{(cut + more).rstrip()}]"
+
+
+def refused(path: str, error: MemoryTuiError) -> GetAnswer:
+    """What an agent is told when a note cannot be read."""
+    code = "MEMORY_PATH_NOT_ALLOWED" if isinstance(error, PathRefused) else error.code.upper()
+    return {"status": "error", "path": one_line(path, 200), "text": "", "disabled": True,
+            "error": one_line(error.message, 500), "code": code, "action": one_line(error.next_step)}
