@@ -78,6 +78,9 @@ KNOBS: tuple[Knob, ...] = (
          "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese",
          choices=("unicode61", "trigram")),
     Knob("cache.enabled", "cache", True, "keep vectors of text that is gone, in case it comes back"),
+    Knob("recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only"),
+    Knob("recall.maxInjectedChars", "injected", 0, "most characters of snippets in one answer to an agent; 0 is any",
+         0, 100_000, 500, 100, most=10_000_000),
 )
 
 BY_KEY: Mapping[str, Knob] = MappingProxyType({knob.key: knob for knob in KNOBS})

@@ -22,11 +22,13 @@ from memory_tui.errors import IndexUnavailable
 from memory_tui.index import lock
 from memory_tui.settings import Scalar
 from memory_tui.text import js
+from memory_tui.text.secrets import find as secret_places
 from memory_tui.workspace.redact import redact
 
 MOST_BYTES = 2 << 20
 MOST_QUERY = 2000
 """Characters of a question that are kept."""
+MASK = "***"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -96,7 +98,7 @@ def append(path: Path, entry: Entry, most_bytes: int = MOST_BYTES) -> Entry:
     Raises OSError, and IndexUnavailable when another process holds the log for five seconds.
     """
     kept = dataclasses.replace(entry, id=secrets.token_hex(4), query=_masked(entry.query),
-                               outcome=redact(entry.outcome))
+                               outcome=_masked(entry.outcome))
     line = json.dumps(_plain(kept), ensure_ascii=True).encode() + b"\n"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with lock.wait_for(path, threading.Event()):
@@ -159,7 +161,10 @@ def clear(path: Path) -> bool:
 
 def _masked(text: str) -> str:
     """`text` without secrets, looked for before it is cut, so that none is cut in two."""
-    return js.well_formed(redact(text))[:MOST_QUERY]
+    text = redact(js.well_formed(text))
+    for found in reversed(secret_places(text)):
+        text = text[:found.start] + MASK + text[found.end:]
+    return text[:MOST_QUERY]
 
 
 def _plain(entry: Entry) -> dict[str, Any]:

@@ -19,7 +19,7 @@ class Says:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """One field of an object: its names in Python and in JSON, its type, what is said of it, and if it must be there."""
+    """One field of an object: its names in Python and in JSON, its type, what it means, and if it must be there."""
 
     field: str
     name: str

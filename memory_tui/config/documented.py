@@ -163,8 +163,8 @@ FILE: tuple[Key, ...] = (
     _file("agents.defaults.workspace", "path", None, "folder of the default agent", ""),
     _file("memory.backend", "choice", "builtin", "who searches for the agent; qmd is a program of its own", _NO_QMD,
           choices=("builtin", "qmd")),
-    _file("memory.citations", "choice", "auto", "whether the agent says where it has something from",
-          "none here: memory-tui always shows path and lines", choices=("auto", "on", "off")),
+    _file("memory.citations", "choice", "auto", "whether an agent is told where it has something from: memory-tui mcp",
+          "", choices=("auto", "on", "off")),
     *(_file(f"memory.qmd.{path}", kind, default, f"QMD: {meaning}", _NO_QMD, low)
       for path, kind, default, meaning, low in _QMD),
     _file("agents.defaults.compaction.reserveTokensFloor", "whole", 20_000, "room kept free in the context"),
@@ -184,7 +184,8 @@ FILE: tuple[Key, ...] = (
 )
 
 OWN: tuple[Key, ...] = (
-    _knob("profile"), _knob("recency.weight"), _knob("dateBoost"),
+    _knob("profile"), _knob("recency.weight"), _knob("dateBoost"), _knob("recall.log"),
+    _knob("recall.maxInjectedChars"),
     Key("workspace", "path", None, "folder of the notes"),
 )
 """Keys that only memory-tui's own configuration has."""

@@ -1,0 +1,52 @@
+"""The notes as resources: a list with sizes and times, and the text of one, by a URI that is its path."""
+
+from __future__ import annotations
+
+import urllib.parse
+from dataclasses import dataclass
+
+from memory_tui.agent.memory import Memory
+from memory_tui.agent.tools import shown
+from memory_tui.errors import PathRefused
+from memory_tui.workspace.roots import MEMORY, locate, scan
+
+SCHEME = "memory:"
+TEMPLATE = "memory:{+path}"
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One note: its URI, stored path, bytes, and modification time in epoch seconds."""
+
+    uri: str
+    path: str
+    size: int
+    mtime: float
+
+
+def uri(path: str) -> str:
+    """The URI of a stored path; opaque, so that nobody resolves the `..` of an extra path."""
+    return SCHEME + urllib.parse.quote(path, safe="/")
+
+
+def path_of(address: str) -> str:
+    """The stored path that a URI names. Raises PathRefused."""
+    if not address.startswith(SCHEME) or "?" in address:
+        raise PathRefused("This is not the URI of a note.", f"URIs of notes look like {uri('MEMORY.md')}.")
+    return urllib.parse.unquote(address.removeprefix(SCHEME))
+
+
+def page(memory: Memory, cursor: str | None) -> tuple[list[File], str | None]:
+    """Notes on disk by path, from the one after `cursor`, and the next cursor. Raises WorkspaceError."""
+    found = sorted(scan(memory.plan.roots).found)
+    notes = [item for item in found if item.source == MEMORY and item.path > (cursor or "")]
+    files = [File(uri(item.path), item.path, item.size, item.mtime_ns / 1e9) for item in notes[:PAGE]]
+    return files, files[-1].path if len(notes) > PAGE else None
+
+
+def text(memory: Memory, address: str) -> str:
+    """The whole text of a note, made visible where it hides. Raises PathRefused, Unreadable."""
+    path = path_of(address)
+    locate(memory.plan.roots, path)
+    return shown(memory.read(path).text)

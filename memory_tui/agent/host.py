@@ -1,0 +1,143 @@
+"""The memory behind a server: opened when first needed, kept warm, asked by several threads, closed in the end."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_tui.agent import recall_log, replay
+from memory_tui.agent.answers import GetAnswer, SearchAnswer
+from memory_tui.agent.citations import Mode, mode_of
+from memory_tui.agent.memory import Memory
+from memory_tui.agent.tools import Manner, memory_get, memory_search, refused, unavailable
+from memory_tui.errors import Cancelled, MemoryTuiError, QueryError
+from memory_tui.events import Event, SyncFinished, SyncProgress
+from memory_tui.index.readers import Cancel
+from memory_tui.text.display import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line asked of the server; None where it said nothing, so that the configuration decides."""
+
+    citations: Mode | None = None
+    session_key: str = ""
+    max_injected_chars: int | None = None
+    log: bool | None = None
+
+
+class Host:
+    """Answers the tools, from any thread. A memory that cannot be opened is tried again at the next question."""
+
+    def __init__(self, open_memory: Callable[[], Memory], wishes: Wishes) -> None:
+        self.news = ""
+        """What is being done meanwhile, for somebody who waits."""
+        self._open_memory = open_memory
+        self._wishes = wishes
+        self._lock = threading.Lock()
+        self._memory: Memory | None = None
+        self._closed = False
+        self._warming = False
+
+    def memory(self) -> Memory:
+        """The open memory. Raises MemoryTuiError, Cancelled when it was closed."""
+        with self._lock:
+            if self._closed:
+                raise Cancelled
+            if self._memory is None:
+                memory = self._open_memory()
+                memory.listen(self._heard)
+                memory.start()
+                self._memory = memory
+            return self._memory
+
+    def warm(self) -> None:
+        """Open the memory in the background, so that the first question finds everything in place."""
+        if not self._warming:
+            self._warming = True
+            threading.Thread(target=self._warm, name="memory-warm", daemon=True).start()
+
+    def _warm(self) -> None:
+        try:
+            memory = self.memory()
+            memory.rank(memory.gather("memory"), memory.settings)
+        except MemoryTuiError as error:
+            # Whoever asks is told again; this is for the log of the client.
+            complain(error)
+
+    def close(self) -> None:
+        """Stop everything; questions that run are given up."""
+        with self._lock:
+            self._closed = True
+            if self._memory is not None:
+                self._memory.close()
+
+    def _heard(self, event: Event) -> None:
+        match event:
+            case SyncProgress():
+                self.news = f"indexing {event.done} of {event.total}: {one_line(event.path)}"
+            case SyncFinished():
+                self.news = ""
+
+    def citations(self) -> Mode:
+        """The mode of citations: as wished, else as configured, else auto."""
+        if self._wishes.citations is not None:
+            return self._wishes.citations
+        try:
+            return mode_of(self.memory().plan.config.value("memory.citations"))
+        except MemoryTuiError:
+            return "auto"
+
+    def _manner(self, memory: Memory, session_key: str) -> Manner:
+        most = self._wishes.max_injected_chars
+        return Manner(self.citations(), session_key or self._wishes.session_key,
+                      memory.settings.whole("recall.maxInjectedChars") if most is None else most)
+
+    def search(self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel) -> SearchAnswer:
+        """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
+        at, began = time.time(), time.perf_counter()
+        try:
+            memory = self.memory()
+        except Cancelled:
+            raise
+        except MemoryTuiError as error:
+            return unavailable(error)
+        found = memory_search(memory, given, self._manner(memory, session_key), cancel)
+        if self._wishes.log if self._wishes.log is not None else memory.settings.on("recall.log"):
+            ms = (time.perf_counter() - began) * 1000
+            answer, corpus, agent = found.answer, str(given.get("corpus") or ""), memory.plan.agent.id
+            outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
+            entry = recall_log.Entry(
+                replay.SEARCH, str(given.get("query")), at, client, agent, corpus, outcome=outcome, ms=ms,
+            ) if found.trace is None else replay.entry_of(
+                found.trace, client=client, agent=agent, corpus=corpus, ms=ms, outcome=outcome, at=at)
+            note_down(memory.plan.roots.workspace, entry)
+        return found.answer
+
+    def get(self, given: Mapping[str, Any]) -> GetAnswer:
+        """memory_get. Raises QueryError, Cancelled."""
+        try:
+            return memory_get(self.memory(), given)
+        except (QueryError, Cancelled):
+            raise
+        except MemoryTuiError as error:
+            return refused(str(given.get("path", "")), error)
+
+
+def note_down(workspace: Path, entry: recall_log.Entry) -> None:
+    """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
+    try:
+        recall_log.append(recall_log.place(workspace), entry)
+    except (OSError, MemoryTuiError) as error:
+        complain(error)
+
+
+def complain(error: Exception) -> None:
+    """Say on stderr, which clients keep as the log of the server, what went wrong."""
+    step = error.next_step if isinstance(error, MemoryTuiError) else ""
+    sys.stderr.write(f"memory-tui: {one_line(f'{error} {step}')}\n")

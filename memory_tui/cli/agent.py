@@ -1,0 +1,161 @@
+"""The commands for agents: an MCP server, and the log of what agents asked."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import TYPE_CHECKING
+
+from memory_tui.cli.common import Declare, Run, options, positive
+from memory_tui.errors import QueryError, SettingError
+
+if TYPE_CHECKING:
+    from memory_tui.agent.recall_log import Entry, Log
+    from memory_tui.agent.replay import Replay
+    from memory_tui.engine import Engine
+
+_PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
+
+
+def add(command: Declare) -> None:
+    """Declare the commands."""
+    served = command("mcp", "serve memory_search and memory_get to an agent (MCP over standard input and output)")
+    served.add_argument("--citations", choices=["auto", "on", "off"],
+                        help="whether hits name their source (default: memory.citations; auto: in direct chats)")
+    served.add_argument("--session-key", metavar="KEY", help="the session that auto goes by, like agent:main:main")
+    served.add_argument("--max-chars", type=positive, metavar="N",
+                        help="most characters of snippets in one answer (default: recall.maxInjectedChars)")
+    served.add_argument("--log-recalls", action="store_true",
+                        help="write down what agents ask and get, on this machine only (or recall.log=true)")
+    served.add_argument("--print-config", nargs="?", const="claude-code", metavar="CLIENT",
+                        help="print the entry for claude-code, codex or openclaw, and serve nothing")
+    logged = command("recall-log", "what agents asked, what they got, and what they would get now")
+    logged.add_argument("id", nargs="?", help="one recall, by the start of its id, or last")
+    logged.add_argument("--why", metavar="PATH[:LINE]", help="why that recall did, or did not, find this note")
+    logged.add_argument("-n", "--newest", type=positive, metavar="N", help="how many are listed (default: 20)")
+    logged.add_argument("--clear", action="store_true", help="delete the log of this workspace")
+
+
+# --- the server ----------------------------------------------------------------------------------------------------
+
+def _mcp(given: argparse.Namespace) -> int:
+    if hasattr(given, "print_config"):
+        return _print_config(given)
+    from memory_tui.agent import sdk
+
+    sdk.load()
+    from memory_tui.agent.host import Host, Wishes
+    from memory_tui.agent.server import serve
+
+    def open_memory() -> Engine:
+        from memory_tui.engine import Engine
+
+        return Engine.open(options(given))
+
+    serve(Host(open_memory, Wishes(
+        citations=getattr(given, "citations", None), session_key=getattr(given, "session_key", ""),
+        max_injected_chars=getattr(given, "max_chars", None), log=True if hasattr(given, "log_recalls") else None)))
+    return 0
+
+
+def _print_config(given: argparse.Namespace) -> int:
+    from memory_tui import report
+    from memory_tui.agent import entries
+
+    if given.print_config not in entries.CLIENTS:
+        raise SettingError(f"There is no entry for {given.print_config!r}.",
+                           f"Choose one of {', '.join(entries.CLIENTS)}.")
+    report.text(entries.entry(given.print_config, _arguments(given)).split("\n"))
+    return 0
+
+
+def _arguments(given: argparse.Namespace) -> list[str]:
+    """What was said on this command line, with whole paths, for another one."""
+    from pathlib import Path
+
+    words: list[str] = []
+    for name in (*_PASSED, "citations", "session_key", "max_chars"):
+        if hasattr(given, name):
+            value = str(getattr(given, name))
+            is_path = name in ("workspace", "config", "index")
+            words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
+    for item in getattr(given, "set", ()):
+        words += ["--set", item]
+    return words + [f"--{name.replace('_', '-')}" for name in ("read_only", "log_recalls") if hasattr(given, name)]
+
+
+# --- the log -------------------------------------------------------------------------------------------------------
+
+def _recall_log(given: argparse.Namespace) -> int:
+    from memory_tui import launch, report
+    from memory_tui.agent import recall_lines, recall_log
+    from memory_tui.explain.record import plain
+
+    place = recall_log.place(launch.choose(options(given)).workspace)
+    if hasattr(given, "clear"):
+        report.text(["Deleted." if recall_log.clear(place) else "There is no recall log."])
+        return 0
+    log = recall_log.read(place)
+    if hasattr(given, "id"):
+        return _one(given, _found(log, given.id))
+    if hasattr(given, "why"):
+        raise QueryError("Which recall is meant?", "Name it: memory-tui recall-log last --why PATH.")
+    newest = log.entries[-getattr(given, "newest", 20):]
+    if hasattr(given, "json"):
+        report.data({"path": str(place), "recalls": plain(newest), "total": len(log.entries), "unread": log.unread})
+    else:
+        report.text(recall_lines.listing(newest, log, place))
+    return 0
+
+
+def _found(log: Log, name: str) -> Entry:
+    entry = log.find(name)
+    if entry is None:
+        raise QueryError(f"No recall in the log has an id like {name!r}.", "memory-tui recall-log lists them.")
+    return entry
+
+
+def _one(given: argparse.Namespace, entry: Entry) -> int:
+    """One recall: what it got, what it would get now, and why a note is, or is not, in it."""
+    from memory_tui import report
+    from memory_tui.agent import recall_lines, replay
+    from memory_tui.explain.record import plain
+
+    if entry.tool != replay.SEARCH:
+        report.data(plain(entry))
+        return 0
+    asked = options(given)
+    from memory_tui.engine import Engine
+
+    # Ages are counted from the moment of the question, unless another one was asked for.
+    with Engine.open(asked if asked.now is not None else dataclasses.replace(asked, now=entry.at)) as engine:
+        engine.plan.require_enabled()
+        engine.catch_up()
+        found = replay.replay(engine, entry)
+        if hasattr(given, "why"):
+            return _why(given, engine, found)
+        if hasattr(given, "json"):
+            report.data(replay.record(found))
+        else:
+            report.text(recall_lines.replayed(found))
+    return 0
+
+
+def _why(given: argparse.Namespace, engine: Engine, found: Replay) -> int:
+    from memory_tui import report
+    from memory_tui.explain import outline, place, record
+    from memory_tui.explain.flips import flips
+    from memory_tui.explain.rephrase import of_answer
+
+    path, line = place.parse(given.why)
+    answer = engine.why(found.evidence, path, line, found.settings)
+    changes = None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.with_profile)
+    questions = of_answer(engine.gather, answer)
+    if hasattr(given, "json"):
+        report.data(record.why(answer, changes, questions))
+    else:
+        report.text(outline.answer(answer, changes, questions))
+    return 0
+
+
+RUN: dict[str, Run] = {"mcp": _mcp, "recall-log": _recall_log}
