@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,17 @@ class ProviderChanged(Event):
     name: str
     ok: bool
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNews(Event):
+    """A batch job of a provider: `done` of `total` texts have a vector; `detail` is a sentence about the rest."""
+
+    job: str
+    stage: Literal["submitted", "running", "done", "failed"]
+    done: int
+    total: int
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.config import Config
 from memory_tui.embed import registry
-from memory_tui.embed.options import ProviderSettings
+from memory_tui.embed.options import Jobs, ProviderSettings
 from memory_tui.embed.secret import Secret
 from memory_tui.errors import ProviderError
 from memory_tui.launch import Choices
@@ -49,7 +49,7 @@ def settings(choices: Choices) -> ProviderSettings:
         base_url=str(config.value("remote.baseUrl") or ""), api_keys=_keys(config),
         headers={name: found.value for name, found in config.headers() if found.known},
         output_dimensionality=dims if isinstance(dims, int) else None,
-        model_path=str(config.value("local.modelPath") or ""),
+        jobs=_jobs(config), model_path=str(config.value("local.modelPath") or ""),
         model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None, env=_lookup(config))
 
 
@@ -58,6 +58,21 @@ def health(refused: ProviderError | None, chain: Chain) -> Health:
     from memory_tui.embed.provider import Health
 
     return Health(False, refused.message) if refused else chain.health()
+
+
+def _jobs(config: Config) -> Jobs:
+    """`remote.batch`, with the documented values where it says nothing."""
+    usual = Jobs()
+
+    def number(name: str, otherwise: float) -> float:
+        value = config.value(f"remote.batch.{name}")
+        return float(value) if isinstance(value, int | float) else otherwise
+
+    return Jobs(
+        enabled=config.value("remote.batch.enabled") is True, wait=config.value("remote.batch.wait") is not False,
+        concurrency=int(number("concurrency", usual.concurrency)),
+        poll_seconds=number("pollIntervalMs", usual.poll_seconds * 1000) / 1000,
+        timeout_seconds=number("timeoutMinutes", usual.timeout_seconds / 60) * 60)
 
 
 def _keys(config: Config) -> tuple[Secret, ...]:

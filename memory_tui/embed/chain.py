@@ -19,6 +19,7 @@ from memory_tui.embed.options import ProviderSettings
 from memory_tui.errors import ProviderError
 
 if TYPE_CHECKING:
+    from memory_tui.embed.batch_service import BatchService
     from memory_tui.embed.provider import Health, Provider
 
 NONE = "none"
@@ -76,6 +77,13 @@ class Chain:
                     failure = error
             if not self._failed(link, failure):
                 return None
+
+    def batches(self) -> BatchService | None:
+        """The batch service of the provider in use, where it has one and it is switched on. Asks nobody."""
+        if self.provider() is None:
+            return None
+        with self._lock:
+            return self._all()[self._active].batches()
 
     @property
     def error(self) -> ProviderError | None:

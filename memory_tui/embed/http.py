@@ -8,6 +8,7 @@ import ipaddress
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 import httpx
@@ -23,6 +24,7 @@ _MOST_BYTES = 64 << 20
 _CONNECT_SECONDS = 10.0
 _USUAL = {"User-Agent": f"memory-tui/{__version__}", "Accept": "application/json", "Content-Type": "application/json"}
 _NEXT_KEY = frozenset({State.RATE_LIMIT, State.QUOTA, State.BAD_KEY})
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Http:
@@ -32,7 +34,7 @@ class Http:
     """
 
     def __init__(
-        self, label: str, base_url: str, headers: Mapping[str, str] = MappingProxyType({}),
+        self, label: str, base_url: str, headers: Mapping[str, str] = _NONE,
         auth: Sequence[Mapping[str, str]] = (),
     ) -> None:
         self.label = label
@@ -51,7 +53,7 @@ class Http:
         failure = None
         for _ in range(len(self._clients)):
             try:
-                return await self._post(path, body, seconds)
+                return await self.ask("POST", path, seconds, json.dumps(body, ensure_ascii=False).encode())
             except ProviderFailure as error:
                 if error.state not in _NEXT_KEY:
                     raise
@@ -65,12 +67,14 @@ class Http:
         for client in self._clients:
             await client.aclose()
 
-    async def _post(self, path: str, body: object, seconds: float) -> object:
-        content = json.dumps(body, ensure_ascii=False).encode()
+    async def ask(self, method: str, path: str, seconds: float, content: bytes = b"",
+                  headers: Mapping[str, str] = _NONE) -> object:
+        """The JSON answer to one request with the key in use; `headers` are for this one. Raises ProviderFailure."""
         reach = httpx.Timeout(None, connect=min(_CONNECT_SECONDS, seconds))
         try:
             async with (asyncio.timeout(seconds),
-                        self._clients[0].stream("POST", self._base + path, content=content, timeout=reach) as response):
+                        self._clients[0].stream(method, self._url(path), content=content, timeout=reach,
+                                                headers=dict(headers)) as response):
                 # An answer may repeat what it was sent, so nothing that a traceback shows holds it as it came.
                 text = self._redact((await _read(response)).decode("utf-8", "replace"))
         except TimeoutError:
@@ -80,6 +84,39 @@ class Http:
         else:
             return self._answer(response, text)
         raise failure
+
+    async def save(self, path: str, into: BinaryIO, seconds: float) -> None:
+        """Write the body at `path` to `into`, of any size; no two pieces may be `seconds` apart.
+
+        One redirect is followed, without key and headers: files are often kept at another host. Raises ProviderFailure.
+        """
+        client, url = self._clients[0], self._url(path)
+        plain = httpx.AsyncClient(follow_redirects=False, trust_env=client.trust_env)
+        try:
+            for hop in (client, plain):
+                async with hop.stream("GET", url, timeout=httpx.Timeout(seconds, connect=_CONNECT_SECONDS)) as response:
+                    if response.is_redirect and hop is client:
+                        url = str(response.url.join(response.headers.get("location", "")))
+                        continue
+                    if response.status_code != 200:
+                        self._answer(response, self._redact((await _read(response)).decode("utf-8", "replace")))
+                    async for part in response.aiter_bytes():
+                        into.write(part)
+                    return
+        except httpx.TimeoutException:
+            failure = ProviderFailure(State.TIMEOUT, f"{self.label} ({self.host}) sent nothing for {seconds:g} s.")
+        except (httpx.RequestError, httpx.InvalidURL) as error:
+            failure = self._transport(error)
+        finally:
+            await plain.aclose()
+        raise failure
+
+    def hidden(self, text: str) -> str:
+        """`text` without any secret of this endpoint."""
+        return self._redact(text)
+
+    def _url(self, path: str) -> str:
+        return path if path.startswith(("http://", "https://")) else self._base + path
 
     def _transport(self, error: httpx.RequestError | httpx.InvalidURL) -> ProviderFailure:
         why = self._redact(str(error)) or type(error).__name__

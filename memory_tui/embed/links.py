@@ -12,6 +12,7 @@ from memory_tui.embed.options import ProviderSettings
 from memory_tui.errors import ProviderError
 
 if TYPE_CHECKING:
+    from memory_tui.embed.batch_service import BatchService
     from memory_tui.embed.provider import Health, Identity, Provider, Vectors
 
 Role = Literal["chosen", "automatic", "fallback"]
@@ -70,11 +71,18 @@ class Link:
         self.calls = self.texts = 0
         self._on_failure = on_failure
         self._provider: Provider | None = None
+        self._batches: BatchService | None = None
 
     def make(self) -> None:
         """Make the provider, once. Raises ProviderError."""
         if self._provider is None:
             self._provider = registry.create(self.name, self.settings)
+
+    def batches(self) -> BatchService | None:
+        """Its batch service, where it has one and it is switched on; asks nobody. Raises ProviderError."""
+        if self._batches is None and self.settings.jobs.enabled:
+            self._batches = registry.batch_service(self.name, self.settings)
+        return self._batches
 
     def lacks(self) -> ProviderError | None:
         """Why `auto` cannot choose it, if it cannot; asks nobody."""
@@ -149,6 +157,8 @@ class Link:
 
     def close(self) -> None:
         """Release what it holds, and give up what it does."""
+        if self._batches is not None:
+            self._batches.close()
         if self._provider is not None:
             self._provider.close()
 

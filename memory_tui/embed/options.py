@@ -45,6 +45,24 @@ class Batches:
 
 
 @dataclass(frozen=True, slots=True)
+class Jobs:
+    """Whether many texts go to the provider's batch service, which is slow and cheap (`remote.batch`).
+
+    `wait`: whether a command stays until the job is done. `concurrency` jobs at once, a look at each every
+    `poll_seconds` at first, and given up `timeout_seconds` after it was submitted. Fewer texts than `least` are sent
+    directly: a job takes minutes at best.
+    """
+
+    enabled: bool = False
+    wait: bool = True
+    concurrency: int = 2
+    poll_seconds: float = 2.0
+    timeout_seconds: float = 3600.0
+    least: int = 256
+    attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """A model file on its way: bytes that are there, and bytes it will have (0 when unknown)."""
 
@@ -81,6 +99,7 @@ class ProviderSettings:
     model_cache: Path | None = None
     threads: int = 1
     batches: Batches = Batches()
+    jobs: Jobs = Jobs()
     env: Callable[[str], str | None] = field(default=os.environ.get, repr=False)
     on_progress: Callable[[Progress], None] = field(default=no_progress, repr=False)
     clock: Clock = Clock()

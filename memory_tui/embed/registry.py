@@ -10,6 +10,7 @@ from memory_tui.embed.options import ProviderSettings
 from memory_tui.errors import ProviderError
 
 if TYPE_CHECKING:
+    from memory_tui.embed.batch_service import BatchService
     from memory_tui.embed.provider import Provider
     from memory_tui.embed.wire import Wire
 
@@ -108,6 +109,22 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
     if name in _MAKERS:
         return _MAKERS[name](settings)
     raise _unknown(name)
+
+
+def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
+    """The batch service of the provider called `name`, None where it has none. Raises ProviderError as `create` does.
+    """
+    from memory_tui.embed.batch_service import BatchService
+
+    if name == "gemini":
+        from memory_tui.embed.batch_gemini import GeminiBatches
+
+        return BatchService(GeminiBatches(wire := _WIRES[name](settings)), wire, settings)
+    if name in ("openai", "voyage"):
+        from memory_tui.embed.batch_openai import OpenAiBatches
+
+        return BatchService(OpenAiBatches(wire := _WIRES[name](settings), name == "voyage"), wire, settings)
+    return None
 
 
 def _unknown(name: str) -> ProviderError:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui import providing
+from memory_tui.engine.batches import Batches
 from memory_tui.errors import MemoryTuiError, ProviderError
 from memory_tui.events import Event, Noticed, ProviderChanged, WatchChanged
 from memory_tui.index.writer import Writer
@@ -30,6 +32,9 @@ Outcome = TypeVar("Outcome")
 _SWEEP_SECONDS = 2.0
 """A search looks for changed files when the last look is older than this and nobody is watching."""
 _GOODBYE_SECONDS = 0.4
+_OF_THE_FIRST = ("reason", "found", "indexed", "touched", "unchanged", "removed", "failed", "chunks", "reused",
+                 "rebuilt", "changed")
+"""What a report tells of its first run where a second one only made missing vectors."""
 
 
 class Upkeep:
@@ -49,6 +54,7 @@ class Upkeep:
         self._listener = tell
         self._writer = Writer(self._open_store, self._report_failure)
         self._lock = threading.RLock()
+        self._batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"))
         self._watcher: Watcher | None = None
         self._swept = 0.0
         self._sync_wanted = False
@@ -65,6 +71,7 @@ class Upkeep:
 
     def start(self) -> None:
         """Begin to work in the background: index what changed, then watch."""
+        self._batches.resident = True
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
         if self._plan.settings.on("sync.watch"):
@@ -73,6 +80,7 @@ class Upkeep:
     def stop(self) -> None:
         """Ask everything to end, without waiting for the writer."""
         self._writer.closing.set()
+        self._batches.close()
         with self._lock:
             watcher, self._watcher = self._watcher, None
         if watcher is not None:
@@ -89,8 +97,19 @@ class Upkeep:
         return self._writer.submit(run).result()
 
     def sync(self, force: bool = False, reason: str = "manual") -> SyncReport:
-        """Bring the index up to date and wait for it. Raises MemoryTuiError."""
-        return self.ask(lambda store: self._sync(store, reason, force))
+        """Bring the index up to date and wait for it; for batch jobs too, unless a search needs it. Raises
+        MemoryTuiError.
+        """
+        report = self.ask(lambda store: self._sync(store, reason, force))
+        if reason == "search" or self._batches.resident:
+            return report
+        tally = self._batches.join()
+        report = replace(report, embedded=report.embedded + tally.embedded)
+        if not tally.left:
+            return report
+        rest = self.ask(lambda store: self._sync(store, "batch", False))
+        return replace(rest, **{name: getattr(report, name) for name in _OF_THE_FIRST},
+                       embedded=report.embedded + rest.embedded, seconds=report.seconds + rest.seconds)
 
     def request_sync(self, reason: str = "manual", force: bool = False) -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated."""
@@ -133,12 +152,14 @@ class Upkeep:
 
         with self._lock:
             self._sync_wanted = False
-        provider = self._chain.provider()
+        provider, terms = self._chain.provider(), self._batches.terms()
         seen = scan(self._plan.roots)
         self.freshness(store, seen)
         with lock.wait_for(store.path, self._writer.closing):
             report = syncing.sync(store, self._plan.roots, provider, self._plan.settings, seen, self._tell,
-                                  self._writer.closing, force, reason, str(self._chain.error or ""))
+                                  self._writer.closing, force, reason, str(self._chain.error or ""), terms)
+        if terms and not self._plan.once:
+            self._batches.start()
         self.freshness(store, scan(self._plan.roots) if report.changed else seen)
         health = providing.health(self._withheld, self._chain)
         self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))

@@ -55,7 +55,18 @@ INSERT INTO meta SELECT 'full_text', 'unicode61' FROM sqlite_schema WHERE name =
 UPDATE meta SET value = json_insert(value, '$.ftsTokenizer', 'unicode61') WHERE key = 'memory_index_meta_v1';
 """
 
-VERSIONS: tuple[str, ...] = (_V1, _V2)
+# Texts whose vectors a provider's batch service was asked for, by job; a job without `remote_id` is not submitted yet.
+# No key and no text is here.
+_V3 = """
+CREATE TABLE batch_jobs(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL,
+    dims INTEGER NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, claimed_at REAL NOT NULL,
+    file_id TEXT NOT NULL DEFAULT '', remote_id TEXT NOT NULL DEFAULT '', submitted_at REAL NOT NULL DEFAULT 0);
+CREATE TABLE batch_texts(hash TEXT NOT NULL, job INTEGER NOT NULL, PRIMARY KEY(hash, job)) WITHOUT ROWID;
+CREATE INDEX batch_texts_by_job ON batch_texts(job);
+"""
+
+VERSIONS: tuple[str, ...] = (_V1, _V2, _V3)
 """What to run to get from schema version i to i + 1."""
 SCHEMA_VERSION = len(VERSIONS)
 

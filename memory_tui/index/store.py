@@ -84,6 +84,10 @@ _LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.chunk_id, c.embeddi
 _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
 _LIVE_WITH_VECTOR = (
     f"{_LIVE}, e.embedding FROM chunks c LEFT JOIN embedding_cache e ON e.id = c.embedding_id WHERE c.occurrence = 0")
+UNCLAIMED = (
+    "NOT EXISTS (SELECT 1 FROM batch_texts t JOIN batch_jobs j ON j.id = t.job WHERE t.hash = chunks.hash "
+    "AND j.provider = ? AND j.model = ? AND j.provider_key = ?)")
+"""That a chunk waits for no batch job; takes provider, model and key."""
 
 
 class Store(Database):
@@ -268,11 +272,16 @@ class Store(Database):
             return None
         return self.query("SELECT op, id FROM changes WHERE generation > ? ORDER BY generation", (generation,))
 
-    def without_vector(self, after: int, count: int) -> Rows:
-        """The next `count` chunks that lack a vector, with a rowid above `after`: rowid, hash, text."""
+    def without_vector(self, after: int, count: int, unclaimed: Identity | None = None) -> Rows:
+        """The next `count` chunks that lack a vector, with a rowid above `after`: rowid, hash, text.
+
+        With `unclaimed` only those that wait for no batch job for vectors of that space.
+        """
+        free, space = ("true", ()) if unclaimed is None else (
+            UNCLAIMED, (unclaimed.provider, unclaimed.model, unclaimed.key))
         return self.query(
             "SELECT id, hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ? "
-            "ORDER BY id LIMIT ?", (after, count))
+            f"AND {free} ORDER BY id LIMIT ?", (after, *space, count))
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:
         """The embedding ids of those `hashes` whose text was embedded before, in the space of `identity`."""

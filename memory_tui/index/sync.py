@@ -18,10 +18,11 @@ from memory_tui import events
 from memory_tui.embed.provider import Identity, Provider
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
 from memory_tui.events import Listener
-from memory_tui.index import abilities, schema, writes
+from memory_tui.index import abilities, jobs, schema, writes
 from memory_tui.index.cutting import cut, remarks
 from memory_tui.index.deltas import PATIENT, Thresholds, waits
 from memory_tui.index.freshness import difference, gone
+from memory_tui.index.jobs import Terms
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import FileRow, Store
 from memory_tui.index.writes import NewFile
@@ -44,7 +45,8 @@ class SyncReport:
     `unchanged` files cost a stat, `touched` ones were read and found to hold the same text. `embedded` texts needed
     the provider, `reused` chunks found their vector in the cache. `error` is why the provider stopped, if it did;
     a `cancelled` sync has done a part of it. `changed` tells whether anything was written, `generation` is the one
-    after it. `waiting` transcripts changed, but have not grown enough to be indexed by themselves.
+    after it. `waiting` transcripts changed, but have not grown enough to be indexed by themselves. `claimed` texts were
+    left to the provider's batch service.
     """
 
     reason: str
@@ -64,6 +66,7 @@ class SyncReport:
     changed: bool = False
     generation: int = 0
     waiting: int = 0
+    claimed: int = 0
 
 
 def recipe_for(
@@ -84,11 +87,12 @@ def recipe_for(
 def sync(
     store: Store, roots: Roots, provider: Provider | None, settings: Settings, scan: Scan,
     listener: Listener = events.ignore, cancel: threading.Event | None = None, force: bool = False,
-    reason: str = "manual", outage: str = "",
+    reason: str = "manual", outage: str = "", terms: Terms | None = None,
 ) -> SyncReport:
     """Bring `store` up to date with `scan`. Everything is read and cut again when `force` or the recipe changed.
 
-    `outage` is why there is no provider although one was chosen: then the vectors that are there stay.
+    `outage` is why there is no provider although one was chosen: then the vectors that are there stay. With `terms`
+    many texts that lack a vector are left to batch jobs, which somebody else submits and follows.
 
     A file that cannot be read is noted and the others go on; when the provider fails, chunks are stored without
     vectors, which a later sync makes. Raises IndexUnavailable.
@@ -100,7 +104,8 @@ def sync(
     except ProviderError as failure:
         provider, outage = None, failure.message
         recipe = recipe_for(roots, None, settings, store.identity())
-    run = _Sync(store, recipe, provider, listener, cancel or threading.Event(), reason, Thresholds.of(settings))
+    run = _Sync(
+        store, recipe, provider, listener, cancel or threading.Event(), reason, Thresholds.of(settings), terms)
     run.error = outage
     error = ""
     try:
@@ -131,6 +136,7 @@ class _Sync:
     cancel: threading.Event
     reason: str
     thresholds: Thresholds
+    terms: Terms | None = None
     found: int = 0
     unchanged: int = 0
     waiting: int = 0
@@ -144,6 +150,7 @@ class _Sync:
     rebuilt: bool = False
     cancelled: bool = False
     error: str = ""
+    claimed: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
     touched: int = 0
     _waiting: list[NewFile] = field(default_factory=list)
@@ -181,7 +188,7 @@ class _Sync:
             reason=self.reason, found=self.found, indexed=self.indexed, touched=self.touched,
             unchanged=self.unchanged, removed=self.removed, failed=tuple(self.failed), chunks=self.chunks,
             embedded=self.embedded, reused=self.reused, rebuilt=self.rebuilt, cancelled=self.cancelled,
-            error=self.error, seconds=seconds, waiting=self.waiting)
+            error=self.error, seconds=seconds, waiting=self.waiting, claimed=self.claimed)
 
     def _check(self) -> None:
         if self.cancel.is_set():
@@ -233,7 +240,8 @@ class _Sync:
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if not waiting:
             return
-        embeddings, asked = self._embeddings({chunk.hash: chunk.text for new in waiting for chunk in new.chunks})
+        texts = {chunk.hash: chunk.text for new in waiting for chunk in new.chunks}
+        embeddings, asked = self._embeddings(texts, ask=self.terms is None)
         writes.replace_files(self.store, waiting, self.recipe.identity.model, embeddings)
         for new in waiting:
             first = [chunk for chunk in new.chunks if not chunk.occurrence]
@@ -245,25 +253,28 @@ class _Sync:
             self._progress(new.path)
 
     def _give_vectors(self) -> None:
-        """Make the vectors that an earlier sync could not make."""
-        after = 0
-        while self.provider and (rows := self.store.without_vector(after, BATCH)):
+        """Make the vectors that an earlier sync could not make, or leave them to batch jobs."""
+        after, space = 0, None
+        if self.provider and self.terms:
+            space = self.recipe.identity
+            self.claimed = jobs.claim(self.store, space, self.terms)
+        while self.provider and (rows := self.store.without_vector(after, BATCH, space)):
             after = rows[-1][0]
             embeddings, _ = self._embeddings({digest: text for _, digest, text in rows})
             found = {rowid: embeddings[digest] for rowid, digest, _ in rows if digest in embeddings}
             if found:
                 writes.attach(self.store, found)
 
-    def _embeddings(self, texts: dict[str, str]) -> tuple[dict[str, int], frozenset[str]]:
+    def _embeddings(self, texts: dict[str, str], *, ask: bool = True) -> tuple[dict[str, int], frozenset[str]]:
         """Embedding ids of `texts` by hash, and which of them the provider was asked for.
 
-        Some are missing when the provider fails, and it is not asked again in this run.
+        Some are missing when it must not be asked, and when it fails; then it is not asked again in this run.
         """
         if self.provider is None:
             return {}, frozenset()
         identity = self.recipe.identity
         known = self.store.cached(identity, list(texts))
-        missing = [digest for digest in texts if digest not in known]
+        missing = [digest for digest in texts if ask and digest not in known]
         asked: set[str] = set()
         for batch in _chunked(missing, BATCH):
             self._check()

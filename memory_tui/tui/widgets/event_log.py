@@ -17,6 +17,8 @@ MARGIN = 19
 KEPT = 2000
 """Events that are remembered."""
 
+_BATCH = {"submitted": "muted", "running": "muted", "done": "good", "failed": "bad"}
+
 
 def words(event: events.Event) -> tuple[str, str, str] | None:
     """An event as (what, about what, style); None for those the truth bar shows."""
@@ -38,6 +40,9 @@ def words(event: events.Event) -> tuple[str, str, str] | None:
         case events.ProviderChanged():
             state = "ok" if event.ok else "failed"
             return "provider", f"{event.name} {state}  {event.detail}", "" if event.ok else "bad"
+        case events.BatchNews():
+            done = f"{event.done:,} of {plural(event.total, 'text')}"
+            return "batch", f"{event.stage}: {done}{event.detail and '  '}{event.detail}", _BATCH[event.stage]
         case events.Noticed():
             return "notice", event.text, "warn"
         case _:
