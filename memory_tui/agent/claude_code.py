@@ -1,0 +1,86 @@
+"""Claude Code's hooks: what it says when a session starts, is about to be compacted, or ends, and what we answer.
+
+Its auto-memory is a MEMORY.md with topic files beside it, in a folder of the project below `~/.claude/projects`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_tui.errors import QueryError
+
+EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
+COMMAND = "memory-tui hook claude-code"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One call of a hook; `why` is its source, trigger or reason, empty where it says none."""
+
+    name: str
+    session: str
+    transcript: Path | None
+    folder: Path
+    why: str
+
+
+def event(text: str) -> Event:
+    """The event in what a hook reads from its standard input. Raises QueryError."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise QueryError(f"The hook's input is not JSON: {error}.", f"Claude Code calls {COMMAND} itself.") from error
+    if not isinstance(data, dict) or data.get("hook_event_name") not in EVENTS:
+        raise QueryError("The hook's input names no event that is answered here.",
+                         f"Register it for {', '.join(EVENTS)}: {COMMAND} --settings shows how.")
+    transcript = _text(data, "transcript_path")
+    return Event(str(data["hook_event_name"]), _text(data, "session_id") or "unknown",
+                 Path(transcript).expanduser() if transcript else None, Path(_text(data, "cwd") or "."),
+                 _text(data, "source") or _text(data, "trigger") or _text(data, "reason"))
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    value = data.get(key)
+    return value if isinstance(value, str) and "\0" not in value else ""
+
+
+def context(text: str) -> dict[str, object]:
+    """The answer that puts `text` before the model when a session starts."""
+    return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
+
+
+def reminder(file: str, written: bool) -> dict[str, object]:
+    """The answer before a compaction: what the user should have written down; hooks cannot run a turn."""
+    state = f"{file} was written today." if written else f"{file} does not exist yet."
+    return {"systemMessage": f"The conversation is about to be compacted. {state} What should outlive it belongs "
+                             "there: ask for it now, or run memory-tui remember."}
+
+
+def settings() -> dict[str, object]:
+    """What belongs into Claude Code's settings.json."""
+    call = [{"hooks": [{"type": "command", "command": COMMAND}]}]
+    return {"hooks": dict.fromkeys(EVENTS, call)}
+
+
+def home() -> Path:
+    """Claude Code's own folder: CLAUDE_CONFIG_DIR, else ~/.claude."""
+    named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
+    return Path(named).expanduser() if named else Path.home() / ".claude"
+
+
+def auto_memory(project: Path) -> Path:
+    """Where Claude Code keeps what it remembers of a project, whether it is there or not."""
+    name = re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(project))
+    return home() / "projects" / name / "memory"
+
+
+def workspace(project: Path) -> Path:
+    """The notes of a project: its own where it has any, else Claude Code's."""
+    own = any((project / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
+    return project if own else auto_memory(project)

@@ -1,0 +1,168 @@
+"""The end of a conversation as a note: `memory/YYYY-MM-DD-slug.md` from its last messages (OpenClaw, session-memory).
+
+An existing note is never overwritten, and secrets are masked before anything is written or sent to a model.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from memory_tui.config import Config
+from memory_tui.errors import MemoryTuiError, Unreadable
+from memory_tui.text import js
+from memory_tui.workspace.redact import redact
+
+MESSAGES = 15
+MAX_BYTES = 8 << 20
+"""Of a longer transcript only the end is read."""
+_ROLES = ("user", "assistant")
+_SILENT = re.compile(r"\s*NO_REPLY\s*\Z")
+_MARKS = re.compile(r"<\|[^|>\n]{1,40}\|>|</?(?:system-reminder|command-[a-z]+|local-command-[a-z]+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What somebody said; `role` is user or assistant."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A session that ended: when (aware), and who it was; `reason` is what ended it."""
+
+    at: dt.datetime
+    key: str = "unknown"
+    session: str = "unknown"
+    reason: str = "unknown"
+
+
+def time_zone(config: Config) -> dt.tzinfo | None:
+    """The time zone of the user, as the configuration names it; None for that of this machine."""
+    node = config.tree.get("agents", "defaults", "userTimezone") if config.tree else None
+    if node is None or not isinstance(node.value, str):
+        return None
+    try:
+        return ZoneInfo(node.value)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise MemoryTuiError(f"There is no time zone {node.value!r} (line {node.line} of {node.source.path}).",
+                             "For instance Europe/Berlin.") from error
+
+
+def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:
+    """The last `count` messages of a conversation, in the form of OpenClaw or Claude Code. Raises Unreadable.
+
+    Where a reset has emptied the transcript, its newest archive is read.
+    """
+    found = tuple(_spoken(_lines(transcript)))[-count:]
+    archives = sorted(transcript.parent.glob(f"{transcript.name}.reset.*")) if not found else []
+    return tuple(_spoken(_lines(archives[-1])))[-count:] if archives else found
+
+
+def conversation(said: Sequence[Message]) -> str:
+    """The messages as text, one after the other, secrets masked."""
+    return "\n".join(f"{message.role}: {redact(message.text)}" for message in said)
+
+
+def slug_of(answer: str) -> str:
+    """A model's words as a part of a file name: a-z, 0-9 and single hyphens, at most 30; may be empty."""
+    return re.sub(r"-+", "-", re.sub(r"[^a-z0-9-]", "-", answer.strip().lower())).strip("-")[:30].strip("-")
+
+
+def note(ended: Ended, content: str) -> str:
+    """The text of the note."""
+    zone = ended.at.tzname() or "UTC"
+    lines = [f"# Session: {ended.at:%Y-%m-%d %H:%M:%S} {zone}", "", f"- **Session Key**: {_flat(ended.key)}",
+             f"- **Session ID**: {_flat(ended.session)}", f"- **Reason**: {_flat(ended.reason)}", ""]
+    if content:
+        lines += ["## Conversation Summary", "", content, ""]
+    return "\n".join(lines)
+
+
+def save(workspace: Path, ended: Ended, content: str, slug: str) -> Path:
+    """Write the note under a name that is free. Raises MemoryTuiError."""
+    folder = workspace / "memory"
+    name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
+    try:
+        folder.mkdir(exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=folder, prefix=".memory-tui-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(note(ended, content))
+                file.flush()
+                os.fsync(file.fileno())
+            Path(draft).chmod(0o644)
+            return _place(Path(draft), folder, name)
+        finally:
+            Path(draft).unlink(missing_ok=True)
+    except OSError as error:
+        raise MemoryTuiError(f"The note cannot be written to {folder}: {error.strerror or error}.",
+                             "Check permissions and free space.") from error
+
+
+def _place(draft: Path, folder: Path, name: str) -> Path:
+    """Give the draft the first name that is free, in one step that cannot overwrite."""
+    for number in range(1, 10_000):
+        path = folder / (f"{name}.md" if number == 1 else f"{name}-{number}.md")
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            continue
+        return path
+    raise MemoryTuiError(f"There are too many notes called {name}.", "Archive some of them.")
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split()) or "unknown"
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            end = file.seek(0, 2)
+            file.seek(max(0, end - MAX_BYTES))
+            text = file.read(MAX_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise Unreadable(f"The transcript {path} cannot be read: {error.strerror or error}.", "Check the path."
+                         ) from error
+    lines = text.split("\n")
+    return lines[1:] if end > MAX_BYTES else lines
+
+
+def _spoken(lines: Sequence[str]) -> Iterator[Message]:
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict) and (message := _message(record)) is not None:
+            yield message
+
+
+def _message(record: dict[str, Any]) -> Message | None:
+    """What a record says; None for tools, commands, sub-agents, injected context and silence."""
+    kind, held = record.get("type"), record.get("message")
+    if kind not in ("message", *_ROLES) or not isinstance(held, dict) or held.get("role") not in _ROLES:
+        return None
+    if record.get("isMeta") or record.get("isSidechain") or held.get("provenance"):
+        return None
+    content = held.get("content")
+    if isinstance(content, list):
+        content = next((block["text"] for block in content if isinstance(block, dict) and block.get("type") == "text"
+                        and isinstance(block.get("text"), str)), "")
+    text = js.trim(_MARKS.sub("", content)) if isinstance(content, str) else ""
+    if not text or text.startswith("/") or _SILENT.match(text):
+        return None
+    return Message(str(held["role"]), text)

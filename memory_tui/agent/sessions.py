@@ -1,0 +1,176 @@
+"""The sessions of an agent, as its host keeps them, and which of them were flushed; the host's file is only read."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from memory_tui.agent import flush, usage
+from memory_tui.config import Agent, Config, state_folder
+from memory_tui.config.tree import Node
+from memory_tui.errors import MemoryTuiError, Unreadable
+
+_COMPACTION = "agents.defaults.compaction"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a session between two turns; `at` is the time of the last flush in seconds."""
+
+    tokens: int | None = None
+    fresh: bool = False
+    compactions: int = 0
+    flushed_in: int | None = None
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near a session's flush is: the decision now, and when it was flushed last (seconds, None for never)."""
+
+    session: str
+    transcript: Path
+    modified: float
+    decision: flush.Decision
+    flushed_at: float | None
+
+
+def folder(agent: Agent) -> Path:
+    """Where the host keeps the transcripts of `agent`."""
+    return state_folder() / "agents" / agent.id / "sessions"
+
+
+def rules_of(config: Config) -> flush.Rules:
+    """The flush settings of a configuration; what is missing or cannot be used counts as documented."""
+    def whole(key: str, default: int) -> int:
+        value = config.value(f"{_COMPACTION}.{key}")
+        return int(value) if isinstance(value, int | float) and value >= 0 else default
+
+    return flush.Rules(
+        enabled=config.value(f"{_COMPACTION}.memoryFlush.enabled") is not False,
+        reserve_floor=whole("reserveTokensFloor", flush.DEFAULT_RESERVE),
+        soft_threshold=whole("memoryFlush.softThresholdTokens", flush.DEFAULT_SOFT),
+        force_bytes=whole("memoryFlush.forceFlushTranscriptBytes", flush.DEFAULT_FORCE_BYTES),
+        prompt=str(config.value(f"{_COMPACTION}.memoryFlush.prompt") or ""),
+        system_prompt=str(config.value(f"{_COMPACTION}.memoryFlush.systemPrompt") or ""))
+
+
+def window_of(config: Config, model: str = "") -> int:
+    """The context window in tokens: of `model` where the configuration knows it, else contextTokens, else 200,000."""
+    tree = config.tree
+    provider, _, name = model.partition("/")
+    models = tree.get("models", "providers", provider, "models") if tree and name else None
+    for one in models.value if models is not None and isinstance(models.value, list) else []:
+        found = one.get("id")
+        if found is not None and found.value in (name, model) and (size := _positive(one.get("contextWindow"))):
+            return size
+    return _positive(tree.get("agents", "defaults", "contextTokens") if tree else None) or flush.DEFAULT_WINDOW
+
+
+def _positive(node: Node | None) -> int:
+    value = node.value if node is not None else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def session_of(transcript: Path, kept: Kept, limit: int, next_tokens: int = 0) -> flush.Session:
+    """What is known of the session in `transcript`, reading no more of it than needed. Raises Unreadable."""
+    session = flush.Session(total_tokens=kept.tokens, fresh=kept.fresh, next_tokens=next_tokens,
+                            transcript_bytes=usage.size(transcript), compactions=kept.compactions,
+                            flushed_in=kept.flushed_in)
+    if not flush.reads_transcript(session, limit):
+        return session
+    last = usage.last_usage(transcript)
+    return session if last is None else flush.Session(
+        total_tokens=kept.tokens, fresh=kept.fresh, prompt_tokens=last.prompt, output_tokens=last.output,
+        next_tokens=next_tokens, transcript_bytes=session.transcript_bytes, compactions=kept.compactions,
+        flushed_in=kept.flushed_in)
+
+
+def near(config: Config) -> tuple[Nearness, ...]:
+    """Every live session of the configuration's agent, the last one used first. Raises Unreadable."""
+    place, rules, window = folder(config.agent), rules_of(config), window_of(config)
+    theirs, ours = _theirs(place), State(config.agent.id)
+    found = []
+    for path in sorted(place.glob("*.jsonl")) if place.is_dir() else []:
+        kept = ours.merged(path.stem, theirs.get(path.stem))
+        decision = flush.decide(rules, session_of(path, kept, flush.threshold(window, rules)), flush.Run(), window)
+        found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, kept.at))
+    return tuple(sorted(found, key=lambda one: -one.modified))
+
+
+def kept_of(agent: Agent, session: str, transcript: Path | None) -> Kept:
+    """What is kept of a session: by its host, by us, or read from the transcript itself. Raises Unreadable."""
+    merged = State(agent.id).merged(session, _theirs(folder(agent)).get(session))
+    if merged.compactions or transcript is None:
+        return merged
+    return Kept(merged.tokens, merged.fresh, usage.compactions(transcript), merged.flushed_in, merged.at)
+
+
+def _theirs(place: Path) -> Mapping[str, Kept]:
+    """What the host keeps in its sessions.json, by session id; empty where there is none that can be read."""
+    try:
+        data = json.loads((place / "sessions.json").read_bytes())
+    except (OSError, ValueError):
+        return MappingProxyType({})
+    found = {}
+    for entry in data.values() if isinstance(data, dict) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str):
+            at = entry.get("memoryFlushAt")
+            found[entry["sessionId"]] = Kept(
+                tokens=_count(entry.get("totalTokens")), fresh=entry.get("totalTokensFresh") is True,
+                compactions=_count(entry.get("compactionCount")) or 0,
+                flushed_in=_count(entry.get("memoryFlushCompactionCount")),
+                at=at / 1000 if isinstance(at, int | float) else None)
+    return MappingProxyType(found)
+
+
+def _count(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+
+
+class State:
+    """Which sessions of an agent were flushed, for hosts that keep no such thing; a small file in the state folder."""
+
+    def __init__(self, agent: str) -> None:
+        import platformdirs
+
+        self.path = platformdirs.user_state_path("memory-tui", appauthor=False) / f"flush-{agent}.json"
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            data = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise Unreadable(f"{self.path} cannot be read: {error}.", "Delete it; sessions may be flushed once more."
+                             ) from error
+        return {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
+
+    def merged(self, session: str, theirs: Kept | None) -> Kept:
+        """What is known of a session; the later flush of the two counts."""
+        kept, ours = theirs or Kept(), self._read().get(session)
+        if ours is None or (kept.at or 0) > ours.get("at", 0):
+            return kept
+        count = _count(ours.get("compactions"))
+        return Kept(kept.tokens, kept.fresh, kept.compactions, count, ours.get("at"))
+
+    def done(self, session: str, compactions: int) -> None:
+        """Remember that a session was flushed in this compaction cycle. Raises MemoryTuiError."""
+        data = {**self._read(), session: {"compactions": compactions, "at": time.time()}}
+        newest = dict(sorted(data.items(), key=lambda item: item[1].get("at", 0))[-1000:])
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+            with os.fdopen(handle, "w") as file:
+                json.dump(newest, file)
+            Path(name).replace(self.path)
+        except OSError as error:
+            raise MemoryTuiError(f"{self.path} cannot be written: {error.strerror or error}.",
+                                 "The session may be flushed twice.") from error
