@@ -90,7 +90,7 @@ def test_the_turn_names_the_one_file_and_lets_the_agent_be_silent() -> None:
 
 def test_a_prompt_of_ones_own_keeps_its_words_and_gets_what_it_lacks() -> None:
     turn = flush.turn(Rules(prompt="Write it down. Current time: noon", system_prompt="Be brief."), "2026-01-02", "now")
-    assert turn.prompt.startswith("Write it down. Current time: noon\n\nStore durable memories only in memory/2026-01-02")
+    assert turn.prompt.startswith("Write it down. Current time: noon\n\nStore durable memories only in memory/2026-01")
     assert turn.prompt.count("Current time:") == 1
     assert turn.system_prompt.startswith("Be brief.\n\n")
     whole = flush.turn(Rules(prompt=flush.turn(Rules(), "YYYY-MM-DD", "t").prompt), "2026-01-02", "now")
@@ -111,7 +111,8 @@ def said(tokens: int, out: int = 10) -> dict:
 
 
 def test_the_last_usage_is_found_from_the_end(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", said(100), {"type": "message", "message": {"role": "user", "content": "y" * 200_000}},
+    long = {"type": "message", "message": {"role": "user", "content": "y" * 200_000}}
+    path = lines(tmp_path / "a.jsonl", said(100), long,
                  said(300, 20), {"type": "message", "message": {"role": "assistant", "usage": {"input": 0}}})
     assert usage.last_usage(path) == usage.Usage(300, 20)
     claude = {"type": "assistant", "message": {"usage": {"input_tokens": 3, "cache_read_input_tokens": 40,
@@ -137,7 +138,8 @@ def test_lines_come_backwards_whole(texts: list[str]) -> None:
 
 
 def test_compactions_are_counted(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", said(1), {"type": "compaction"}, {"type": "system", "subtype": "compact_boundary"},
+    path = lines(tmp_path / "a.jsonl", said(1), {"type": "compaction"},
+                 {"type": "system", "subtype": "compact_boundary"},
                  {"type": "message", "message": {"role": "user", "content": "let us compact it"}})
     assert usage.compactions(path) == 2
 

@@ -39,7 +39,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 # --- prompt --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("citations", "said"), [("auto", "Source: <path#line>"), ("on", "Source: <path#line>"),
-                                                 ("off", "Citations are off")])
+                                                 ("off", "Citations: off")])
 def test_the_section_has_the_rule_and_the_citation_line(citations: str, said: str) -> None:
     text = prompt.recall_section(citations)
     assert text.startswith("## Memory Recall\n")
@@ -63,7 +63,7 @@ def test_the_prompt_has_the_notes_of_the_session(workspace: Path, capsys: pytest
     _, out = run(capsys, *base, "--mode", "minimal")
     assert out == ""
     _, out = run(capsys, *base, "--citations", "off", "--no-files")
-    assert "Citations are off" in out
+    assert "Citations: off" in out
     assert "tea" not in out
 
 
@@ -78,7 +78,8 @@ def transcript(path: Path, *said: tuple[str, object], **more: object) -> Path:
 def test_the_last_messages_are_what_was_said(tmp_path: Path) -> None:
     path = transcript(tmp_path / "s.jsonl", ("user", "one"), ("assistant", [{"type": "thinking", "text": "hm"},
                                                                             {"type": "text", "text": "two\nlines"}]),
-                      ("toolResult", "no"), ("user", "/new"), ("assistant", "NO_REPLY"), ("user", "  "), ("user", "last"))
+                      ("toolResult", "no"), ("user", "/new"), ("assistant", "NO_REPLY"), ("user", "  "),
+                      ("user", "last"))
     assert session_hook.messages(path) == (Message("user", "one"), Message("assistant", "two\nlines"),
                                            Message("user", "last"))
     assert session_hook.messages(path, 1) == (Message("user", "last"),)
@@ -128,7 +129,8 @@ def test_the_hook_writes_in_the_users_time_zone_and_masks_secrets(
         write: Callable[[object], Path], workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write({"agents": {"defaults": {"userTimezone": "Asia/Tokyo", "workspace": str(workspace)}}})
     path = transcript(tmp_path / "s.jsonl", ("user", "my key is sk-abcdefghijklmnop1234"))
-    code, out = run(capsys, "hook", "session-memory", "--transcript", str(path), "--now", NOW, "--reason", "/new", "--json")
+    code, out = run(capsys, "hook", "session-memory", "--transcript", str(path), "--now", NOW, "--reason", "/new",
+                    "--json")
     assert code == 0
     saved = Path(json.loads(out)["path"])
     assert saved.name == "2026-11-22-0830.md"
@@ -148,7 +150,7 @@ class Model(BaseHTTPRequestHandler):
     seen: list[tuple[str, dict, str]]
     answer: tuple[int, bytes]
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.seen.append((self.path, body, self.headers.get("Authorization", "")))
         code, data = self.answer
@@ -273,7 +275,8 @@ def test_a_project_without_notes_has_those_of_claude_code(tmp_path: Path, hook: 
     assert "from claude" in json.dumps(hook(called("SessionStart", project))[1])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"hook_event_name": "Stop"}', '{"hook_event_name": 5}', "\0", "[" * 9999])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"hook_event_name": "Stop"}', '{"hook_event_name": 5}', "\0",
+                                  "[" * 9999])
 def test_what_is_no_event_is_an_error_that_stops_nothing(text: str, hook: Callable) -> None:
     assert hook(text) == (1, {})
 
