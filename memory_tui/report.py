@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.errors import MemoryTuiError, QueryError
+from memory_tui.events import BatchNews, Event
 from memory_tui.explain import record, why, wording
 from memory_tui.text.display import one_line, safe
 
@@ -67,6 +68,13 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
     if outcome.error:
         _warn(f"memory-tui: {one_line(outcome.error)}")
+
+
+def news(event: Event) -> None:
+    """What a batch job does, while a command waits for it."""
+    if isinstance(event, BatchNews):
+        _warn(f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
+              f"{event.detail and ', '}{one_line(event.detail)}")
 
 
 def status(value: Status, *, as_json: bool) -> None:

@@ -43,6 +43,7 @@ class BatchPlay(Play):
     redirect: bool = False
     forms: list[Message] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
+    sent: dict[str, str] = field(default_factory=dict)
     jobs: list[Made] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
@@ -56,8 +57,8 @@ class BatchPlay(Play):
         return self.log.count(call)
 
     def requests(self, at: int = 0) -> list[dict[str, Any]]:
-        """The lines of a job's file."""
-        return [json.loads(line) for line in self.files[self.jobs[at].file].split("\n")]
+        """The lines of a job's file, which may be deleted by now."""
+        return [json.loads(line) for line in self.sent[self.jobs[at].file].split("\n")]
 
 
 def text_of(request: dict[str, Any]) -> str:
@@ -92,6 +93,9 @@ class BatchHandler(Handler):
 
     def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
         self._serve("GET", b"")
+
+    def do_DELETE(self) -> None:  # noqa: N802 - the same
+        self._serve("DELETE", b"")
 
     def do_POST(self) -> None:  # noqa: N802 - the same
         if any(self.path.endswith(end) for end in ("/embeddings", ":batchEmbedContents", ":embedContent")):
@@ -137,6 +141,8 @@ class BatchHandler(Handler):
                 if play.redirect:
                     return 302, {"to": f"{play.url}/stored/{name}"}
                 return (200, play.files[name]) if name in play.files else (404, {"error": {"message": "no such file"}})
+            case "DELETE /files":
+                return (200, {"deleted": True}) if play.files.pop(last, None) is not None else (404, {})
             case "GET /stored":
                 return 200, play.files[last]
         return 404, {"error": {"message": f"unknown path {path}"}}
@@ -145,8 +151,8 @@ class BatchHandler(Handler):
         play = self.play
         form = message_from_bytes(b"Content-Type: " + self.headers["Content-Type"].encode() + b"\r\n\r\n" + body)
         play.forms.append(form)
-        name = f"in-{len(play.files)}"
-        play.files[name] = form.get_payload()[1].get_payload(decode=True).decode()
+        name = f"in-{len(play.sent)}"
+        play.files[name] = play.sent[name] = form.get_payload()[1].get_payload(decode=True).decode()
         return {"file": {"name": f"files/{name}"}} if "/upload/" in path else {"id": name, "object": "file"}
 
     def _create(self, body: dict[str, Any]) -> tuple[int, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -108,12 +110,29 @@ def test_many_texts_go_through_a_job_and_nothing_directly(world: World) -> None:
     world.write(10)
     with world.open() as engine:
         report = engine.sync(reason="cli")
-        assert (report.error, report.claimed, report.embedded, report.indexed) == ("", 10, 10, 1)
+        assert (report.error, report.claimed, report.embedded, report.indexed) == ("", 0, 10, 1)
         assert lacking(engine) == 0
         assert engine.search("word7").mode == "hybrid"
     assert world.direct == ["word7"]
     assert world.stages == ["submitted", "running", "running", "running", "done"]
     assert [(news.done, news.total) for news in world.news[1:]] == [(5, 7), (5, 7), (5, 7), (10, 10)]
+
+
+def test_nothing_of_the_notes_stays_at_the_provider(world: World) -> None:
+    world.write(10)
+    world.play.change = lambda lines: (lines[1:], [refused(lines[0])])
+    with world.open() as engine:
+        engine.sync(reason="cli")
+    assert world.play.files == {}
+    assert len(world.play.sent) == 1
+
+
+def test_a_file_that_cannot_be_deleted_there_is_mentioned(world: World) -> None:
+    world.write(10)
+    world.play.fail("DELETE /files", status(403, {"error": {"message": "not allowed to delete"}}))
+    with world.open() as engine:
+        assert engine.sync(reason="cli").embedded == 10
+    assert "not allowed to delete" in world.news[-1].detail
 
 
 def test_few_texts_go_directly(world: World) -> None:
@@ -144,7 +163,7 @@ def test_only_what_a_job_did_not_bring_is_sent_directly(world: World) -> None:
     assert len(world.direct) == 4
     assert sorted(world.direct) == sorted(text_of(line) for line in world.play.requests()[:4])
     assert world.stages[-1] == "done"
-    assert "4 texts came back without a vector and are sent directly: too long" in world.news[-1].detail
+    assert "4 texts came back without a vector and are sent directly; too long" in world.news[-1].detail
 
 
 def test_vectors_for_texts_that_nobody_sent_are_not_kept(world: World) -> None:
@@ -319,6 +338,44 @@ def test_notes_that_change_meanwhile_lose_nothing(world: World) -> None:
         # What was paid for is kept, in case the text comes back.
         engine.sync(reason="cli")
         assert cached(world) == 8
+    assert len(world.play.jobs) == 1
+
+
+def test_a_job_that_another_process_finished_is_no_failure(world: World) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress", "completed")
+    world.write(6)
+    with world.open() as other:
+        other.sync(reason="cli")
+
+        def finish(handler: Any, asked: Any) -> None:
+            # While one engine fetches the results, the other one is done with them.
+            assert other.sync(reason="cli").embedded == 6
+            handler.raw(200, b"", {})
+
+        world.play.fail("GET /files", finish)
+        with world.open() as engine:
+            assert engine.sync(reason="cli").embedded == 0
+            assert lacking(engine) == 0
+    assert world.stages == ["submitted", "running", "done"]
+    assert world.direct == []
+
+
+def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(
+        world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    world.write(6)
+    with monkeypatch.context() as patch, world.open() as engine:
+        patch.setattr("tempfile.TemporaryFile", Full)
+        assert engine.sync(reason="cli").embedded == 0
+        assert any(notice.code == "batch" and "6 texts" in notice.message for notice in engine.notices())
+    assert "No space left" in world.news[-1].detail
+    with world.open() as engine:
+        assert engine.sync(reason="cli").embedded == 6
+        assert engine.notices() == ()
     assert len(world.play.jobs) == 1
 
 

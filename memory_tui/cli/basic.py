@@ -44,6 +44,7 @@ def _index(given: argparse.Namespace) -> int:
 
     with opened(given) as engine:
         engine.plan.require_enabled()
+        engine.listen(report.news)
         outcome = engine.sync(force=hasattr(given, "force"), reason="cli")
         report.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0

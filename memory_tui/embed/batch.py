@@ -98,6 +98,10 @@ class BatchApi(Protocol):
         """What the job is doing."""
         ...
 
+    def file(self, file_id: str) -> str:
+        """The path of a file, where it can be deleted."""
+        ...
+
     def content(self, file_id: str) -> str:
         """The path of what a file holds."""
         ...

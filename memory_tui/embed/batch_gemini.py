@@ -90,9 +90,13 @@ class GeminiBatches:
             phase, number(told, *stats, "successfulRequestCount"), number(told, *stats, "failedRequestCount"),
             number(told, *stats, "requestCount"), (name_in(file, "files"),) if file else (), failure_of(told))
 
+    def file(self, file_id: str) -> str:
+        """`/files/<id>`."""
+        return f"/files/{file_id.removeprefix('files/')}"
+
     def content(self, file_id: str) -> str:
         """`/files/<id>:download`."""
-        return f"/files/{file_id.removeprefix('files/')}:download?alt=media"
+        return f"{self.file(file_id)}:download?alt=media"
 
     def result(self, line: Mapping[str, object]) -> Line:
         """`{key, embedding: {values}}`, or the same below `response`."""

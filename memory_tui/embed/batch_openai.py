@@ -91,6 +91,10 @@ class OpenAiBatches:
             tuple(name_in(one) for one in ids if one), text(errors[0], "message") if isinstance(errors, list) and errors
             else failure_of(answer))
 
+    def file(self, file_id: str) -> str:
+        """`/files/<id>`."""
+        return f"/files/{file_id}"
+
     def content(self, file_id: str) -> str:
         """`/files/<id>/content`."""
         return f"/files/{file_id}/content"

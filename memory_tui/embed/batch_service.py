@@ -120,6 +120,19 @@ class BatchService:
             piece.errors = {text_id: self._http.hidden(said) for text_id, said in piece.errors.items()}
             yield piece
 
+    def discard(self, files: Sequence[str]) -> str:
+        """Delete files of a job that is over, which hold notes, at the provider; empty, or why some stay. Tries once.
+        """
+        async def all_of_them() -> None:
+            for name in filter(None, files):
+                await self._http.ask("DELETE", self._api.file(name), _CALL_SECONDS)
+
+        try:
+            self._background.run(all_of_them)
+        except ProviderFailure as failure:
+            return f"files of the job stay at {self.label}: {failure.message}"
+        return ""
+
     def wait(self, seconds: float) -> None:
         """Let time pass. Raises Cancelled once `close` is called."""
         async def sleep() -> None:
@@ -135,7 +148,14 @@ class BatchService:
         async def once() -> None:
             file.seek(0)
             file.truncate()
-            await self._http.save(self._api.content(name), file, _CALL_SECONDS)
+            try:
+                await self._http.save(self._api.content(name), file, _CALL_SECONDS)
+            except OSError as error:
+                why = error.strerror
+            else:
+                return
+            raise ProviderFailure(State.BROKEN, f"The results of {self.label} cannot be put on disk: {why}.",
+                                  "Free some space; they are fetched again at the next start.")
 
         self._run(once)
         file.seek(0)

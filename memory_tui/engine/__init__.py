@@ -121,6 +121,10 @@ class Engine:
         found += [Notice("index", text) for text in self._upkeep.notices]
         if (error := self._withheld or self._chain.error) is not None:
             found.append(Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step))
+        if waiting := self._upkeep.batches.waiting:
+            found.append(Notice(
+                "batch", f"{waiting:,} texts wait for the provider's batch service; until it is done, words alone find "
+                "them.", "The app, or memory-tui index, fetches what is done."))
         return tuple(found)
 
     # --- keeping the index -----------------------------------------------------------------------------------------

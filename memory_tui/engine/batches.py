@@ -49,9 +49,12 @@ class Batches:
     def __init__(self, chain: Chain, ask: Ask, tell: Callable[[Event], None], again: Callable[[], None]) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
+        self.waiting = 0
+        """Texts that wait for a job, as last seen."""
         self._chain, self._ask, self._tell, self._again = chain, ask, tell, again
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._wanted = False
         self._closing = threading.Event()
         self._failures = 0
         self._direct: set[str] = set()
@@ -74,14 +77,15 @@ class Batches:
         """Follow the jobs there are, in the background, unless that is done already."""
         service = self._chain.batches()
         with self._lock:
-            if service is None or self._closing.is_set() or (self._thread and self._thread.is_alive()):
+            self._wanted = True
+            if service is None or self._closing.is_set() or self._thread is not None:
                 return
             self._thread = threading.Thread(target=self._work, args=(service,), name="engine-batch", daemon=True)
             self._thread.start()
 
     def join(self) -> Tally:
         """Wait until nothing is followed any more, or `close` is called; what came of it."""
-        while (thread := self._thread) is not None and thread.is_alive() and not self._closing.is_set():
+        while (thread := self._thread) is not None and not self._closing.is_set():
             thread.join(_LOOK_SECONDS)
         tally, self._tally = self._tally, Tally()
         return tally
@@ -94,15 +98,28 @@ class Batches:
 
     def _work(self, service: BatchService) -> None:
         try:
-            while self._round(service) and (self.resident or service.jobs.wait):
-                service.wait(self._pause(service))
-            if self.resident and self._tally.left:
-                self._tally.left = 0
-                self._again()
+            while self._taken():
+                while self._round(service) and (self.resident or service.jobs.wait):
+                    service.wait(self._pause(service))
+                if self.resident and self._tally.left:
+                    self._tally.left = 0
+                    self._again()
         except Cancelled:
             return
         except MemoryTuiError as error:
             self._tell(Noticed(time.time(), f"{error.message} {error.next_step}".rstrip()))
+        finally:
+            with self._lock:
+                if self._thread is threading.current_thread():
+                    self._thread = None
+
+    def _taken(self) -> bool:
+        """Whether somebody asked for jobs to be followed since the last time; if not, the thread counts as gone."""
+        with self._lock:
+            wanted, self._wanted = self._wanted, False
+            if not wanted:
+                self._thread = None
+        return wanted
 
     def _round(self, service: BatchService) -> bool:
         """Submit what may be submitted and look at what runs, once; whether something is left to do later."""
@@ -122,6 +139,7 @@ class Batches:
         if self._closing.is_set():
             raise Cancelled
         found: list[Job] = self._ask(lambda store: jobs.jobs(store, service.space))
+        self.waiting = sum(job.texts for job in found)
         return [job for job in found if (job.remote_id or job.ours) and job.id not in self._unseen]
 
     def _pause(self, service: BatchService) -> float:
@@ -213,31 +231,46 @@ class Batches:
         """Store what a job that has ended brought; what it did not is sent directly."""
         from memory_tui.index import jobs
 
-        got, errors, why = 0, dict[str, str](), look.why
+        got, told, why = 0, list[str](), look.why
         try:
             for piece in service.fetch(look, job.identity.dims):
-                vectors = piece.vectors
-                got += self._ask(lambda store, vectors=vectors: jobs.keep(store, job, vectors))
-                errors.update(piece.errors)
+                got += self._ask(lambda store, vectors=piece.vectors: jobs.keep(store, job, vectors))
+                told += list(piece.errors.values())[:1]
         except ProviderFailure as failure:
-            tries = self._downloads[job.id] = self._downloads.get(job.id, 0) + 1
-            if failure.state in PASSING and tries < _DOWNLOADS:
-                self._news(job, "running", look.done, failure.message)
+            if self._later(job, failure):
                 return
             why = failure.message
         self._tally.embedded += got
+        left = self._drop(job)
+        if left is None:
+            return
         well = look.phase == "completed" and got > 0
         self._failures = 0 if well else self._failures + 1
-        left = self._drop(job)
-        why = why or next(iter(errors.values()), "" if well else look.phase)
+        kept = service.discard((job.file_id, *look.files))
         rest = f"{left:,} texts came back without a vector and {_DIRECTLY}" if left else ""
-        self._news(job, "done" if well else "failed", got, ": ".join(filter(None, (rest, why))))
+        why = why or next(iter(told), "" if well else f"the job ended as {look.phase}")
+        self._news(job, "done" if well else "failed", got, "; ".join(filter(None, (rest, why, kept))))
 
-    def _drop(self, job: Job) -> int:
-        """Forget a job; how many texts still waited for it. They are sent directly from now on."""
+    def _later(self, job: Job, failure: ProviderFailure) -> bool:
+        """Whether results that could not be fetched may be fetched in a later round, or by a later engine."""
+        tries = self._downloads[job.id] = self._downloads.get(job.id, 0) + 1
+        if failure.state is State.BROKEN:
+            self._unseen.add(job.id)
+        elif failure.state not in PASSING or tries >= _DOWNLOADS:
+            return False
+        self._news(job, "running", 0, f"{failure.message} {failure.next_step}")
+        return True
+
+    def _drop(self, job: Job) -> int | None:
+        """Forget a job; how many texts still waited for it, or None when another process has finished it.
+
+        They are sent directly from now on.
+        """
         from memory_tui.index import jobs
 
-        left: list[str] = self._ask(lambda store: jobs.forget(store, job))
+        left: list[str] | None = self._ask(lambda store: jobs.forget(store, job))
+        if left is None:
+            return None
         self._direct.update(left)
         self._tally.left += len(left)
         return len(left)

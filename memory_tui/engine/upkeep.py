@@ -33,7 +33,7 @@ _SWEEP_SECONDS = 2.0
 """A search looks for changed files when the last look is older than this and nobody is watching."""
 _GOODBYE_SECONDS = 0.4
 _OF_THE_FIRST = ("reason", "found", "indexed", "touched", "unchanged", "removed", "failed", "chunks", "reused",
-                 "rebuilt", "changed")
+                 "rebuilt", "changed", "claimed")
 """What a report tells of its first run where a second one only made missing vectors."""
 
 
@@ -54,7 +54,7 @@ class Upkeep:
         self._listener = tell
         self._writer = Writer(self._open_store, self._report_failure)
         self._lock = threading.RLock()
-        self._batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"))
+        self.batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"))
         self._watcher: Watcher | None = None
         self._swept = 0.0
         self._sync_wanted = False
@@ -71,7 +71,7 @@ class Upkeep:
 
     def start(self) -> None:
         """Begin to work in the background: index what changed, then watch."""
-        self._batches.resident = True
+        self.batches.resident = True
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
         if self._plan.settings.on("sync.watch"):
@@ -80,7 +80,7 @@ class Upkeep:
     def stop(self) -> None:
         """Ask everything to end, without waiting for the writer."""
         self._writer.closing.set()
-        self._batches.close()
+        self.batches.close()
         with self._lock:
             watcher, self._watcher = self._watcher, None
         if watcher is not None:
@@ -101,10 +101,10 @@ class Upkeep:
         MemoryTuiError.
         """
         report = self.ask(lambda store: self._sync(store, reason, force))
-        if reason == "search" or self._batches.resident:
+        if reason == "search" or self.batches.resident:
             return report
-        tally = self._batches.join()
-        report = replace(report, embedded=report.embedded + tally.embedded)
+        tally = self.batches.join()
+        report = replace(report, embedded=report.embedded + tally.embedded, claimed=self.batches.waiting)
         if not tally.left:
             return report
         rest = self.ask(lambda store: self._sync(store, "batch", False))
@@ -152,14 +152,15 @@ class Upkeep:
 
         with self._lock:
             self._sync_wanted = False
-        provider, terms = self._chain.provider(), self._batches.terms()
+        provider, terms = self._chain.provider(), self.batches.terms()
         seen = scan(self._plan.roots)
         self.freshness(store, seen)
         with lock.wait_for(store.path, self._writer.closing):
             report = syncing.sync(store, self._plan.roots, provider, self._plan.settings, seen, self._tell,
                                   self._writer.closing, force, reason, str(self._chain.error or ""), terms)
+        self.batches.waiting = report.claimed
         if terms and not self._plan.once:
-            self._batches.start()
+            self.batches.start()
         self.freshness(store, scan(self._plan.roots) if report.changed else seen)
         health = providing.health(self._withheld, self._chain)
         self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))

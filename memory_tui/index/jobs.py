@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,23 +59,26 @@ class Job(NamedTuple):
 
 
 def claim(store: Store, identity: Identity, terms: Terms) -> int:
-    """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; how many there are."""
+    """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; how many wait now."""
     lacking: dict[str, int] = dict(store.query(
         "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
         f"AND {UNCLAIMED} GROUP BY hash ORDER BY min(id)", _of(identity)))
     wanted = {digest: size for digest, size in lacking.items() if digest not in terms.direct}
-    if len(wanted) < terms.least:
-        return 0
+    if len(wanted) >= terms.least:
+        _make(store, identity, list(_groups(wanted, terms)))
+    return waiting(store, _of(identity))
+
+
+def _make(store: Store, identity: Identity, groups: Sequence[Sequence[str]]) -> None:
     now, pid = time.time(), os.getpid()
     with store.writing():
         _forget_old(store, identity, now - KEPT_SECONDS)
-        for group in _groups(wanted, terms):
+        for group in groups:
             job = store.value(
                 "INSERT INTO batch_jobs(provider, model, provider_key, dims, pid, started, claimed_at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
                 (*_of(identity), identity.dims, pid, process_start(pid), now))
             store.many("INSERT INTO batch_texts(hash, job) VALUES (?, ?)", [(digest, job) for digest in group])
-    return len(wanted)
 
 
 def jobs(store: Store, space: Space) -> list[Job]:
@@ -142,12 +145,17 @@ def release(store: Store, job: Job, hashes: Iterable[str]) -> None:
         store.many("DELETE FROM batch_texts WHERE hash = ? AND job = ?", [(digest, job.id) for digest in hashes])
 
 
-def forget(store: Store, job: Job) -> list[str]:
-    """Forget a job; the hashes of the texts that still waited for it."""
+def forget(store: Store, job: Job) -> list[str] | None:
+    """Forget a job; the hashes of the texts that still waited for it, or None when it was forgotten before."""
     with store.writing():
         left = [row[0] for row in store.query("DELETE FROM batch_texts WHERE job = ? RETURNING hash", (job.id,))]
-        store.query("DELETE FROM batch_jobs WHERE id = ?", (job.id,))
-    return left
+        known = store.query("DELETE FROM batch_jobs WHERE id = ? RETURNING id", (job.id,))
+    return left if known else None
+
+
+def waiting(store: Store, space: Space) -> int:
+    """How many texts wait for a job for vectors of `space`."""
+    return sum(job.texts for job in jobs(store, space))
 
 
 def _forget_old(store: Store, identity: Identity, before: float) -> None:

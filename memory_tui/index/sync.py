@@ -45,8 +45,8 @@ class SyncReport:
     `unchanged` files cost a stat, `touched` ones were read and found to hold the same text. `embedded` texts needed
     the provider, `reused` chunks found their vector in the cache. `error` is why the provider stopped, if it did;
     a `cancelled` sync has done a part of it. `changed` tells whether anything was written, `generation` is the one
-    after it. `waiting` transcripts changed, but have not grown enough to be indexed by themselves. `claimed` texts were
-    left to the provider's batch service.
+    after it. `waiting` transcripts changed, but have not grown enough to be indexed by themselves. `claimed` texts wait
+    for the provider's batch service.
     """
 
     reason: str
