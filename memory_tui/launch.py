@@ -165,7 +165,8 @@ def _roots(choices: Choices) -> Roots:
     if config.value("experimental.sessionMemory") is not True:
         sources = [name for name in sources if name != "sessions"]
     folder = configuration.state_folder() / "agents" / choices.agent.id / "sessions"
-    return Roots.open(choices.workspace, config.extra_paths, sources=sources or ["memory"], sessions=folder)
+    return Roots.open(choices.workspace, config.extra_paths, sources=sources or ["memory"], sessions=folder,
+                      archives=choices.settings.on("sessions.archives"))
 
 
 def _own_rules(config: Config) -> dict[str, Value]:

@@ -73,6 +73,7 @@ KNOBS: tuple[Knob, ...] = (
          "a transcript is indexed by itself after growing this much; 0 is any", 0, 10_000_000, 10_000, 1000, "B"),
     Knob("sync.sessions.deltaMessages", "session lines", 50, "or by this many lines; 0 counts bytes alone",
          0, 10_000, 5, 1),
+    Knob("sessions.archives", "archives", False, "read the transcripts of sessions that were reset or deleted as well"),
     Knob("store.vector.enabled", "vec0", True, "keep vectors in sqlite-vec too; off, numpy answers alone"),
     Knob("store.fts.tokenizer", "tokenizer", "unicode61",
          "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese",

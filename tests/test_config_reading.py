@@ -195,7 +195,8 @@ def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
     assert "opena" not in older("provider: 'openai'").problems
     assert "only words" in older("provider: 'opena'").problems[0]
     assert "line 1" in older("fallback: 'opena'").problems[0]
-    assert "pattern" in older("extraPaths: [{path: 'a', pattern: '**/x.md'}]").problems[0]
+    assert not older("extraPaths: [{path: 'a', pattern: '**/x.md'}, {path: 'b'}]").problems
+    assert "list of paths" in older("extraPaths: [{path: 'a', pattern: 1}]").problems[0]
     assert "QMD" in config.parse("{memory: {backend: 'qmd'}}", PATH).problems[0]
 
 

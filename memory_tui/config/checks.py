@@ -7,6 +7,7 @@ import re
 
 from memory_tui.config.documented import Key
 from memory_tui.config.environment import Environment
+from memory_tui.config.extra import ExtraPath
 from memory_tui.config.tree import Node
 from memory_tui.errors import SettingError
 from memory_tui.settings import BY_KEY, check
@@ -44,11 +45,6 @@ def checked(key: Key, node: Node, environment: Environment) -> object:
             fine = isinstance(value, dict) and all(isinstance(each.value, str | dict) for _, each in node.children())
             _typed(key, fine, value, "an object of texts", node, secret=True)
     return node.plain() if key.kind == "any" else None
-
-
-def patterned(node: Node) -> list[Node]:
-    """The entries of an extraPaths list that name a pattern as well."""
-    return [item for item in node.value if item.get("pattern")] if isinstance(node.value, list) else []
 
 
 def _substituted(key: Key, node: Node, environment: Environment) -> object:
@@ -98,17 +94,17 @@ def _choices(key: Key, node: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(item) for item in items)) or tuple(map(str, key.default))  # type: ignore[call-overload]
 
 
-def _paths(key: Key, node: Node, environment: Environment) -> tuple[str, ...]:
+def _paths(key: Key, node: Node, environment: Environment) -> tuple[str | ExtraPath, ...]:
     if not isinstance(node.value, list):
         raise SettingError(f"{key.path} is a list of paths, not {_shown(node)}.", "")
-    found = []
+    found: list[str | ExtraPath] = []
     for item in node.value:
-        inner = item.get("path") or item
-        text = inner.value
-        if not isinstance(text, str):
+        inner, pattern = item.get("path") or item, item.get("pattern")
+        if not isinstance(inner.value, str) or not (pattern is None or isinstance(pattern.value, str)):
             raise SettingError(f"{key.path} is a list of paths, and {_shown(item)} is none.", "")
-        found.append(str(_substituted(key, inner, environment)).strip())
-    return tuple(dict.fromkeys(path for path in found if path))
+        if path := str(_substituted(key, inner, environment)).strip():
+            found.append(ExtraPath(path, str(pattern.value)) if pattern is not None and pattern.value else path)
+    return tuple(dict.fromkeys(found))
 
 
 def _size(key: Key, value: object, node: Node) -> int:

@@ -88,7 +88,7 @@ _SEARCH: tuple[Key, ...] = (
     Key("store.path", "path", None, "OpenClaw's own index, which compare-index reads and nothing here writes"),
     _knob("store.vector.enabled"),
     Key("store.vector.extensionPath", "path", None, "another build of sqlite-vec",
-        "none here: the sqlite-vec that memory-tui was installed with is used"),
+        "none here: a library is a program, and only the sqlite-vec that memory-tui was installed with is run"),
     Key("store.fts.tokenizer", "choice", "unicode61", "how full-text search cuts words (2026.3.31)",
         "none here yet: unicode61 is used", choices=("unicode61", "trigram")),
     _knob("chunking.tokens"),
@@ -187,7 +187,7 @@ FILE: tuple[Key, ...] = (
 
 OWN: tuple[Key, ...] = (
     _knob("profile"), _knob("recency.weight"), _knob("dateBoost"), _knob("recall.log"),
-    _knob("recall.maxInjectedChars"),
+    _knob("recall.maxInjectedChars"), _knob("sessions.archives"),
     Key("workspace", "path", None, "folder of the notes"),
 )
 """Keys that only memory-tui's own configuration has."""

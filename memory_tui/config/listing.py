@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from memory_tui import profiles
 from memory_tui.config.documented import FILE, OWN, SEARCH, Key
+from memory_tui.config.extra import ExtraPath
 from memory_tui.config.record import Config, Place
 from memory_tui.settings import BY_KEY, Settings
 
@@ -81,6 +82,9 @@ def _value(key: Key, config: Config, settings: Settings) -> object:
     if key.kind == "text":
         # As it is written: what stands behind a variable may be a secret.
         return _CREDENTIALS.sub(lambda found: f"{found[1] or ''}***", str(entry.node.value))
+    if key.kind == "paths" and isinstance(entry.value, tuple):
+        return tuple({"path": item.path, "pattern": item.pattern} if isinstance(item, ExtraPath) else item
+                     for item in entry.value)
     return entry.value
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_tui.config.agents import Roster, roster
-from memory_tui.config.checks import checked, patterned
+from memory_tui.config.checks import checked
 from memory_tui.config.documented import FILE, NEWER_PROVIDERS, OWN, PROVIDERS, SEARCH, Key
 from memory_tui.config.environment import Environment
 from memory_tui.config.include import joined
@@ -124,13 +124,10 @@ class _Layers:
             return
         places: tuple[Place, ...] = (place,)
         before = self.entries.get(key.path)
-        if key.kind == "paths":
-            for item in patterned(node):
-                self.say(place.path, "The pattern of an extra path is not applied.", Place.of(item, place.path),
-                         "all notes below the path are read")
-            if before is not None and isinstance(before.value, tuple) and isinstance(value, tuple):
-                value = tuple(dict.fromkeys([*before.value, *value]))
-                places = (*before.places, place)
+        joins = key.kind == "paths" and before is not None
+        if joins and before is not None and isinstance(before.value, tuple) and isinstance(value, tuple):
+            value = tuple(dict.fromkeys([*before.value, *value]))
+            places = (*before.places, place)
         self.entries[key.path] = Entry(value, places, node)
 
     def _instead(self, key: Key) -> str:

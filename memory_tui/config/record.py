@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.config.environment import Environment
+from memory_tui.config.extra import ExtraPath
 from memory_tui.config.places import default_workspace
 from memory_tui.config.secrets import FoundSecret, Secrets
 from memory_tui.config.tree import Node
@@ -125,7 +126,7 @@ class Config:
         return str(self.value("model") or "")
 
     @property
-    def extra_paths(self) -> tuple[str, ...]:
+    def extra_paths(self) -> tuple[str | ExtraPath, ...]:
         """Notes and folders outside the usual places, as the file writes them."""
         found = self.value("extraPaths")
         return tuple(found) if isinstance(found, tuple) else ()

@@ -17,6 +17,7 @@ from memory_tui.index.compare_files import Difference, FileComparison, files
 from memory_tui.index.their_record import Era, TheirCounts, TheirIdentity, TheirIndex, TheirProblem
 from memory_tui.settings import Settings
 from memory_tui.workspace.document import Document, read
+from memory_tui.workspace.extra import ExtraPath
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.walk import Found, Scan
 
@@ -38,6 +39,7 @@ class Wanted:
     chunk_tokens: int | None = None
     chunk_overlap: int | None = None
     extra_paths: tuple[str, ...] | None = None
+    patterns: tuple[ExtraPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def wanted(config: Config, settings: Settings, roots: Roots) -> Wanted:
     return Wanted(
         provider="" if config.provider == "auto" else config.provider, model=config.model, sources=_sources(config),
         chunk_tokens=settings.whole("chunking.tokens"), chunk_overlap=settings.whole("chunking.overlap"),
-        extra_paths=roots.extra)
+        extra_paths=roots.extra, patterns=roots.patterns)
 
 
 def _sources(config: Config) -> tuple[str, ...]:
@@ -144,7 +146,8 @@ def _mismatches(their: TheirIndex, wishes: Wanted) -> Iterable[Mismatch]:
         yield Mismatch("provider", identity.provider, wishes.provider)
     if wishes.sources and set(wishes.sources) != set(identity.sources):
         yield Mismatch("sources", ", ".join(identity.sources), ", ".join(sorted(wishes.sources)))
-    if wishes.extra_paths is not None and identity.scope_hash != (scope := schema.scope_hash(wishes.extra_paths)):
+    if wishes.extra_paths is not None and identity.scope_hash != (scope := schema.scope_hash(
+            wishes.extra_paths, wishes.patterns)):
         yield Mismatch("scope", identity.scope_hash, scope)
     # From 2026.8 on the sizes are fixed, whatever the configuration says.
     if their.era == "own file":

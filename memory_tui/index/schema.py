@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from memory_tui.embed.provider import Identity, identity_key
 from memory_tui.text.words import STEM_TOKENIZER
+from memory_tui.workspace.extra import ExtraPath
 
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""
@@ -132,10 +133,16 @@ def keywords_only() -> Identity:
     return Identity(provider, model, identity_key(provider, model), 0)
 
 
-def scope_hash(extra_paths: Sequence[str]) -> str:
-    """The documented hash of what is in scope: SHA-256 of the absolute extra paths (and images, which are off)."""
+def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = ()) -> str:
+    """The documented hash of what is in scope: SHA-256 of the absolute extra paths (and images, which are off).
+
+    With `patterns` an entry that has one is an object, and entries are in the order of their JSON (OpenClaw 2026.8).
+    """
+    entries = [{"path": item.path.replace("\\", "/"), "pattern": item.pattern} if item.pattern else
+               item.path.replace("\\", "/") for item in patterns]
     scope = {
-        "extraPaths": sorted(path.replace("\\", "/") for path in extra_paths),
+        "extraPaths": sorted(entries, key=lambda entry: json.dumps(entry, ensure_ascii=False)) if patterns else
+        sorted(path.replace("\\", "/") for path in extra_paths),
         "multimodal": {"enabled": False, "modalities": [], "maxFileBytes": 10485760},
     }
     text = json.dumps(scope, ensure_ascii=False, separators=(",", ":"))

@@ -78,7 +78,7 @@ def recipe_for(
     """
     identity = kept or (provider.identity if provider else schema.keywords_only())
     return Recipe(
-        identity=identity, sources=roots.sources, scope_hash=schema.scope_hash(roots.extra),
+        identity=identity, sources=roots.sources, scope_hash=schema.scope_hash(roots.extra, roots.patterns),
         chunk_tokens=settings.whole("chunking.tokens"), chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(provider.max_input_bytes, MAX_INPUT_BYTES) if provider else MAX_INPUT_BYTES,
         fts_tokenizer=abilities.tokenizer(settings.word("store.fts.tokenizer")))

@@ -17,10 +17,11 @@ from pathlib import Path
 from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.text import js
 from memory_tui.workspace import transcripts
+from memory_tui.workspace.extra import ExtraPath, admitted, entries
 from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Rule, Scan, Walk, storable
 
 __all__ = [
-    "MAX_BYTES", "Found", "LeftOut", "NoteMissing", "PathVerdict", "Roots", "Rule", "Scan",
+    "MAX_BYTES", "ExtraPath", "Found", "LeftOut", "NoteMissing", "PathVerdict", "Roots", "Rule", "Scan",
     "contained", "locate", "scan", "storable", "why_path",
 ]
 
@@ -40,34 +41,37 @@ class NoteMissing(PathRefused):
 class Roots:
     """An absolute workspace folder and absolute extra paths (notes or folders, wherever they are).
 
-    `sources` are memory (the notes), sessions (the transcripts in the folder `sessions`), or both; `archives` adds the
-    transcripts of sessions that were reset or deleted.
+    `patterns` has an item for each entry of extraPaths when one of them names a pattern, which then chooses among the
+    notes below a folder. `sources` are memory (the notes), sessions (the transcripts in the folder `sessions`), or
+    both; `archives` adds the transcripts of sessions that were reset or deleted.
     """
 
     workspace: Path
     extra: tuple[str, ...] = ()
+    patterns: tuple[ExtraPath, ...] = ()
     sources: tuple[str, ...] = (MEMORY,)
     sessions: str = ""
     archives: bool = False
 
     @classmethod
     def open(
-        cls, workspace: str | os.PathLike[str], extra_paths: Iterable[str] = (), *,
+        cls, workspace: str | os.PathLike[str], extra_paths: Iterable[str | ExtraPath] = (), *,
         sources: Iterable[str] = (MEMORY,), sessions: str | os.PathLike[str] = "", archives: bool = False,
     ) -> Roots:
         """Roots as a configuration writes them: `~` stands for home, extra paths are relative to the workspace.
 
-        `sessions` is the absolute folder of transcripts; it counts where `sources` names it, and with nothing left
-        notes do. Raises WorkspaceError when the workspace is not a folder that can be listed.
+        An extra path with a pattern is an ExtraPath. `sessions` is the absolute folder of transcripts; it counts where
+        `sources` names it, and with nothing left notes do. Raises WorkspaceError when the workspace is not a folder
+        that can be listed.
         """
         base = os.path.abspath(os.path.expanduser(os.fspath(workspace)))
         _check_folder(base)
-        trimmed = (js.trim(path) for path in extra_paths)
-        absolute = (os.path.normpath(os.path.join(base, os.path.expanduser(p))) for p in trimmed if p)
+        extra = entries(base, extra_paths)
         folder = os.path.abspath(os.path.expanduser(os.fspath(sessions))) if os.fspath(sessions) else ""
         named = tuple(name for name in (MEMORY, transcripts.SOURCE) if name in set(sources))
         kept = tuple(name for name in named if name == MEMORY or folder) or (MEMORY,)
-        return cls(Path(base), tuple(dict.fromkeys(absolute)), kept,
+        return cls(Path(base), tuple(dict.fromkeys(entry.path for entry in extra)),
+                   extra if any(entry.pattern for entry in extra) else (), kept,
                    folder if transcripts.SOURCE in kept else "", archives)
 
     def stored(self, absolute: str) -> str:
@@ -106,7 +110,7 @@ def scan(roots: Roots) -> Scan:
             walk.root_note(_join(base, name), name)
         walk.folder(_join(base, FOLDER), FOLDER, base)
         for absolute in roots.extra:
-            walk.extra(absolute, roots.stored(absolute))
+            walk.extra(absolute, roots.stored(absolute), admitted(roots.patterns) if roots.patterns else None)
     notes = walk.result()
     if not roots.sessions:
         return notes

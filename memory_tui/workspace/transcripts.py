@@ -118,7 +118,8 @@ def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, found: list[F
     if not (entry.name.endswith(".jsonl") or archived):
         rule = "not a transcript", "Only .jsonl files are transcripts."
     elif archived and not archives:
-        rule = "not a transcript", "It was put aside when its session was reset or deleted."
+        rule = "not a transcript", (
+            "It was put aside when its session was reset or deleted; --set sessions.archives=true reads it.")
     elif stat.S_ISLNK(status.st_mode):
         rule = "symlink", "Symbolic links are not followed."
     elif not stat.S_ISREG(status.st_mode):

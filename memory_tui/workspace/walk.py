@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -18,7 +18,7 @@ MAX_BYTES = 32 * 1024 * 1024
 
 Rule = Literal[
     "symlink", "not markdown", "duplicate", "not a file", "unreadable", "too big", "missing root", "outside",
-    "not a transcript",
+    "not a transcript", "pattern",
 ]
 Inode = tuple[int, int]
 
@@ -72,6 +72,7 @@ class Walk:
         self.left_out: list[LeftOut] = []
         self._folders: dict[Inode | str, str] = {}
         self._singles: dict[Inode | str, set[Inode | str]] = {}
+        self._wanted: Callable[[str], bool] | None = None
 
     def result(self) -> Scan:
         """What was collected so far; of two names that are stored alike, the second is left out."""
@@ -104,13 +105,15 @@ class Walk:
         else:
             self._skip(stored, "not a file", "It is not a folder, so there is nothing below it.")
 
-    def extra(self, absolute: str, stored: str) -> None:
-        """Add one of extraPaths: a note, or every note below a folder."""
+    def extra(self, absolute: str, stored: str, wanted: Callable[[str], bool] | None = None) -> None:
+        """Add one of extraPaths: a note, or every note below a folder whose absolute path is `wanted`."""
         status = self._lstat(absolute, stored)
         if status is None:
             return
         if stat.S_ISDIR(status.st_mode):
+            self._wanted = wanted
             self._descend(absolute, stored, absolute)
+            self._wanted = None
         else:
             self._single(absolute, stored, status)
 
@@ -192,6 +195,8 @@ class Walk:
                     self._skip(stored, *_not_note(entry, name))
                 elif not entry.is_file(follow_symlinks=False):
                     self._skip(stored, *_odd(entry.stat(follow_symlinks=False).st_mode))
+                elif self._wanted is not None and not self._wanted(entry.path):
+                    self._skip(stored, "pattern", "It does not match the pattern of its entry in extraPaths.")
                 else:
                     status = entry.stat(follow_symlinks=False)
                     if singles and _key(status, name) in singles:
