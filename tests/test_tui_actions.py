@@ -18,6 +18,7 @@ from memory_tui.tui.screens.index import IndexView
 from memory_tui.tui.screens.note import NoteView
 from memory_tui.tui.screens.reader import ReaderView
 from memory_tui.tui.screens.search import SearchView
+from memory_tui.tui.screens.whynot import WhyNotView
 from memory_tui.tui.widgets import key_hints
 from memory_tui.tui.widgets.about_pane import AboutPane
 from memory_tui.tui.widgets.file_tree import FileTree
@@ -26,12 +27,13 @@ from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import Results
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
+from memory_tui.tui.widgets.why_pane import WhyPane
 
 NODES = {
     "everywhere": MemoryApp, "list": RowList, "notes": View, "browse": BrowseView, "tree": FileTree, "reader": Reader,
     "reading": NoteView, "about": AboutPane, "find": FindInput,
     "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
-    "index": IndexView,
+    "index": IndexView, "why": WhyPane, "whynot": WhyNotView,
 }
 
 
@@ -70,7 +72,7 @@ def test_refusals_are_sentences(action: actions.Action) -> None:
     assert reason.endswith("."), reason
     assert reason[0].isupper()
     everything = Context(ready=True, note=True, answer=True, undo=True, redo=True, tuned=True, zoomed=True,
-                         found=True, trail=True)
+                         found=True, trail=True, flips=True)
     assert action.refuse(everything) == ""
 
 

@@ -14,11 +14,12 @@ from memory_tui.search.trace import Recalled
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.screens.reader import ReaderView
 from memory_tui.tui.screens.search import SearchView
+from memory_tui.tui.why_rows import sum_rows
 from memory_tui.tui.widgets.query_box import QueryBox, QueryInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import Gate, Hit, Results
 from memory_tui.tui.widgets.tune_strip import TuneStrip
-from memory_tui.tui.widgets.why_pane import WhyPane, sum_rows
+from memory_tui.tui.widgets.why_pane import WhyPane
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
@@ -178,8 +179,8 @@ def test_places_are_marked_against_the_baseline(app: MemoryApp) -> None:
         assert "against A: 2 out, 4 same" in text_of(app)
         assert "change against A (as opened)" in text_of(app)
         assert text_of(app).count(" out ") >= 2
-        await press(pilot, "b")
-        assert said(app) == "Baseline B is set: results 4. Further turns are compared with it."
+        await press(pilot, "b", "enter")
+        assert said(app) == ("Baseline B is set: results 4. Further turns are compared with it; u takes it back.")
         await press(pilot, "l")
         assert "against B: 1 new, 4 same" in text_of(app)
         assert " new " in text_of(app)

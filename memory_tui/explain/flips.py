@@ -79,11 +79,22 @@ def flips(evidence: Evidence, settings: Settings, row: int, with_profile: WithPr
 
     `with_profile` gives the settings under another profile. Pure arithmetic, for any thread.
     """
+    return list(one_by_one(evidence, settings, row, with_profile))[-1]
+
+
+def one_by_one(evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile) -> Iterator[Flips]:
+    """What `flips` finds, told anew after each knob, for those who show it as it comes; the last is the whole."""
     search = _Search(evidence, settings, row, with_profile)
-    outcomes = [search.along(BY_KEY[key]) for key in TUNE_KEYS if key != TEXT]
-    found = sorted((o for o in outcomes if isinstance(o, Flip)), key=lambda flip: flip.presses)
-    alone = tuple(o for o in outcomes if isinstance(o, NotAlone))
-    return Flips(evidence.refs[row], search.now.recalled, tuple(found), () if search.now.recalled else alone)
+    found: list[Flip] = []
+    alone: list[NotAlone] = []
+    for key in TUNE_KEYS:
+        outcome = search.along(BY_KEY[key]) if key != TEXT else None
+        if isinstance(outcome, Flip):
+            found.append(outcome)
+        elif isinstance(outcome, NotAlone) and not search.now.recalled:
+            alone.append(outcome)
+        yield Flips(evidence.refs[row], search.now.recalled, tuple(sorted(found, key=lambda flip: flip.presses)),
+                    tuple(alone))
 
 
 def turned(knob: Knob, value: Scalar) -> dict[str, Scalar]:

@@ -73,6 +73,12 @@ def terms_line(count: TermCount) -> Line:
     return Line("terms", "; ".join(parts) or "no words to look for")
 
 
+def file_line(path: str, trace: Trace) -> Line:
+    """Whether the note on disk is what was indexed, as far as the last look at the folder knows."""
+    known = next((item for item in trace.unsearchable if item.path == path), None)
+    return Line("file", f"{known.state}: {known.detail}" if known else "indexed as it is on disk")
+
+
 def _rank(rank: int | None, pool: int) -> str:
     return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
 

@@ -246,6 +246,12 @@ def flip_sentence(found: Flip) -> str:
     return f"{what} with {turn(found.key, found.value)}{'; it also ' + ' and '.join(also) if also else ''}."
 
 
+def effects(verb: str, count: int, right: int, wrong: int) -> str:
+    """What else a change does, with what labels say of it: `pushes out 2, 1 of them marked right`."""
+    marked = [f"{n} of them marked {word}" for n, word in ((right, "right"), (wrong, "wrong")) if n]
+    return f"{verb} {', '.join([f'{count:,}', *marked])}"
+
+
 def not_alone(found: NotAlone) -> str:
     """Why turning one knob alone does not recall a chunk: `not by minScore alone (9th of 6)`."""
     if found.place:

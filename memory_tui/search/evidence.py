@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -105,3 +105,21 @@ class Evidence:
     def chunks(self) -> int:
         """Chunks in the index."""
         return len(self.file_of)
+
+
+DAY_SECONDS = 86_400.0
+
+
+def later(evidence: Evidence, days: float) -> Evidence:
+    """The same findings as they will be `days` from now (before, when negative): every dated note is as much older.
+
+    A day that the question names relative to today ("yesterday") stays the one that it was when it was asked.
+    """
+    if not days:
+        return evidence
+
+    def aged(age: Age) -> Age:
+        return replace(age, days=age.days + days)
+
+    return replace(evidence, now=evidence.now + days * DAY_SECONDS, openclaw_age=aged(evidence.openclaw_age),
+                   recommended_age=aged(evidence.recommended_age))

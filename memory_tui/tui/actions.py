@@ -27,6 +27,8 @@ class Context:
     undo: bool = False
     redo: bool = False
     tuned: bool = False
+    flips: bool = False
+    """It is known what would change the verdict on the hit in the why pane."""
     syncing: bool = False
     zoomed: bool = False
 
@@ -70,6 +72,10 @@ def _edit(context: Context) -> str:
 
 def _undo(context: Context) -> str:
     return "" if context.undo else "No knob has been turned: nothing to undo."
+
+
+def _apply(context: Context) -> str:
+    return _needs_answer(context) or ("" if context.flips else "There is no change to apply: w shows what was found.")
 
 
 def _redo(context: Context) -> str:
@@ -130,6 +136,8 @@ PLACES: Mapping[str, str] = MappingProxyType({
     "find": "Find box",
     "about": "About the note",
     "results": "Hits",
+    "why": "Why",
+    "whynot": "Why not a line",
     "tune": "Tune",
     "index": "Index (3)",
 })
@@ -200,12 +208,23 @@ ACTIONS: tuple[Action, ...] = (
 
     Action("open", ("enter",), "results", "read the note at the cited lines", "Read", _needs_note),
     Action("tune", ("t",), "search", "turn the knobs of the ranking", "Tune", _needs_answer),
-    Action("why", ("w",), "search", "go to the arithmetic of this hit", "Why", _needs_answer),
-    Action("base", ("b",), "search", "compare with the knobs as they are now", "Base", _needs_answer),
+    Action("why", ("w",), "search", "why this hit is recalled or not, and what would change that", "Why",
+           _needs_answer),
+    Action("apply", ("a",), "search", "turn the knob as the change under the cursor says (the nearest one)", "Apply",
+           _apply),
+    Action("line", ("o",), "search", "why not another line: name it as PATH:LINE", "Other line", _needs_answer),
+    Action("base", ("b",), "search", "compare with the knobs as they are now, under a name", "Base", _needs_answer),
     Action("scroll_down", ("J",), "results", "scroll the arithmetic without leaving the list", palette=False),
     Action("scroll_up", ("K",), "results", "scroll the arithmetic back", palette=False),
-    Action("undo", ("u",), "search", "undo the last turn of a knob", "Undo", _undo),
+    Action("undo", ("u",), "search", "undo the last step: a knob, a change, the date or the baseline", "Undo", _undo),
     Action("redo", ("ctrl+r",), "search", "redo it", "", _redo),
+
+    Action("deeper", ("enter",), "why", "the full record of this hit, then the raw JSON; esc goes back", "Deeper",
+           _needs_answer),
+    Action("apply", ("a",), "whynot", "turn the knob as the change under the cursor says", "Apply", _apply),
+    Action("undo", ("u",), "whynot", "undo the last step", "Undo", _undo),
+    Action("why_line", ("w",), "reader", "why this line is, or is not, recalled for the question on screen", "Why",
+           _needs_note),
 
     Action("next_knob", ("j", "down"), "tune", "next knob", "Knob", palette=False),
     Action("previous_knob", ("k", "up"), "tune", "previous knob", palette=False),

@@ -24,13 +24,13 @@ from memory_tui.tui.actions import bindings
 from memory_tui.tui.bridge import Bridge, Opener
 from memory_tui.tui.doing import Doing
 from memory_tui.tui.facts import Facts
-from memory_tui.tui.screens.base import View
 from memory_tui.tui.theme import THEMES, first_theme, greys
 from memory_tui.tui.widgets.event_log import KEPT
 from memory_tui.tui.widgets.truth_bar import Progress
 
 if TYPE_CHECKING:
     from memory_tui.engine import Engine, Options
+    from memory_tui.tui.session import Tuning
 
 
 FACTS_EVERY = 0.5
@@ -63,6 +63,7 @@ class MemoryApp(Doing):
         super().__init__()
         self.bridge = Bridge(self, opener)
         self.engine: Engine | None = None
+        self.tuning: Tuning | None = None
         self.facts: Facts | None = None
         self.progress: Progress | None = None
         self.workspace_name = name
@@ -95,11 +96,6 @@ class MemoryApp(Doing):
                 return BrowseView()
 
     @property
-    def views(self) -> list[View]:
-        """Every view that exists, shown or not."""
-        return [screen for stack in self._screen_stacks.values() for screen in stack if isinstance(screen, View)]
-
-    @property
     def available_themes(self) -> dict[str, Theme]:
         """Our own colours beside those that come with Textual."""
         return {**THEMES, **super().available_themes}
@@ -123,7 +119,10 @@ class MemoryApp(Doing):
 
     @on(messages.EngineOpened)
     def _opened(self, event: messages.EngineOpened) -> None:
+        from memory_tui.tui.session import Tuning
+
         self.engine = event.engine
+        self.tuning = Tuning.start(event.engine.settings)
         # What is loaded by now stays; looking through it again and again would stop the screen for 50 ms each time.
         gc.freeze()
         for view in self.views:
@@ -183,6 +182,12 @@ class MemoryApp(Doing):
         if self.bridge.current(event.kind, event.number):
             for view in self.views:
                 view.work_done(event)
+
+    @on(messages.Worked)
+    def _worked(self, event: messages.Worked) -> None:
+        if self.bridge.current(event.kind, event.number):
+            for view in self.views:
+                view.worked(event)
 
     @on(messages.Told)
     def _told(self, event: messages.Told) -> None:

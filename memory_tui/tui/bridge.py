@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Opener = Callable[[Callable[[Event], None]], "Engine"]
 """Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
 
+Tell = Callable[[object], None]
+"""Tells the app what work has come to so far. Raises Cancelled when nobody wants its result any more."""
+
 
 class Bridge:
     """Runs the engine's slow calls beside the app. Its methods return at once; only the app's thread calls them."""
@@ -183,6 +186,37 @@ class Bridge:
 
         self._run(job, kind)
         return number
+
+    def follow(self, kind: str, run: Callable[[Tell], object]) -> int:
+        """Do `run` on a worker thread; Worked follows for what it tells on the way, and for its result or error.
+
+        A newer request of the same kind stops it, as `drop` does: at the latest when it next tells something.
+        """
+        number = self._next(kind)
+
+        def wanted() -> None:
+            if self._closed or number != self._newest[kind]:
+                raise Cancelled
+
+        def tell(value: object) -> None:
+            wanted()
+            self._app.post_message(messages.Worked(kind, number, value, False))
+
+        def job() -> None:
+            try:
+                wanted()
+                self._app.post_message(messages.Worked(kind, number, run(tell), True))
+            except Cancelled:
+                return
+            except MemoryTuiError as error:
+                self._app.post_message(messages.Worked(kind, number, None, True, error))
+
+        self._run(job, kind)
+        return number
+
+    def drop(self, kind: str) -> None:
+        """Nobody wants the newest request of `kind` any more."""
+        self._next(kind)
 
     def current(self, kind: str, number: int) -> bool:
         """Whether request `number` is still the newest of its kind; answers to older ones are dropped."""

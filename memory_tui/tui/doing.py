@@ -14,6 +14,7 @@ from memory_tui.tui.screens.base import View
 if TYPE_CHECKING:
     from memory_tui.engine import Engine
     from memory_tui.tui.bridge import Bridge
+    from memory_tui.tui.session import Tuning
 
 
 class Doing(App[int]):
@@ -21,6 +22,20 @@ class Doing(App[int]):
 
     bridge: Bridge
     engine: Engine | None
+    tuning: Tuning | None
+    """Where the knobs are; known when the engine is open."""
+
+    @property
+    def views(self) -> list[View]:
+        """Every view that exists, shown or not."""
+        return [screen for stack in self._screen_stacks.values() for screen in stack if isinstance(screen, View)]
+
+    def turn(self, tuning: Tuning | None) -> None:
+        """The knobs go to `tuning`; every view that shows an answer follows."""
+        if tuning is not None and tuning is not self.tuning:
+            self.tuning = tuning
+            for view in self.views:
+                view.tuned()
 
     @property
     def view(self) -> View | None:
@@ -180,6 +195,27 @@ class Doing(App[int]):
             self.engine.request_sync()
         if problem:
             self.tell(problem)
+
+    def do_why_line(self) -> None:
+        """Why the line under the cursor is, or is not, recalled; for the question on screen, or one that is typed."""
+        view, place = self.view, self.view.place_in_note() if self.view else None
+        if view is None or place is None:
+            return
+        line = view.line_in_note()
+
+        def look(question: str | None) -> None:
+            from memory_tui.tui.screens.whynot import WhyNotView
+
+            if question:
+                self.push_screen(WhyNotView(question, place[0], line))
+
+        asked = next((other.question for other in self.views if other.question), "")
+        if asked:
+            look(asked)
+            return
+        from memory_tui.tui.screens.prompt import Prompt
+
+        self.push_screen(Prompt(f"Why not line {line}?", "the question that it should answer"), look)
 
     def do_cite(self) -> None:
         """Copy the citation."""

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 from memory_tui import profiles
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, check, parse, show
-from memory_tui.tui.session import PAIR, stepped
+from memory_tui.tui.session import DATE, PAIR, stepped
 
 SHORT = {
     "profile": "", "query.hybrid.vectorWeight": "vec", "query.hybrid.textWeight": "txt", "query.minScore": "min",
     "query.hybrid.temporalDecay.enabled": "decay", "query.hybrid.temporalDecay.halfLifeDays": "half",
     "query.maxResults": "top", "query.hybrid.candidateMultiplier": "cand", "query.hybrid.mmr.enabled": "mmr",
     "query.hybrid.mmr.lambda": "lambda", "query.hybrid.enabled": "hybrid", "recency.weight": "rec", "dateBoost": "day",
+    "date": "date",
 }
 """Labels for a strip of one line."""
 
+_DECAY = "query.hybrid.temporalDecay.enabled"
 _NEEDS = {
-    "query.hybrid.temporalDecay.halfLifeDays": ("query.hybrid.temporalDecay.enabled", "decay is off"),
-    "recency.weight": ("query.hybrid.temporalDecay.enabled", "decay is off"),
+    "query.hybrid.temporalDecay.halfLifeDays": (_DECAY, "decay is off"),
+    "recency.weight": (_DECAY, "decay is off"),
     "query.hybrid.mmr.lambda": ("query.hybrid.mmr.enabled", "mmr is off"),
     "query.hybrid.textWeight": ("query.hybrid.enabled", "hybrid is off: vectors alone decide"),
     "query.hybrid.vectorWeight": ("query.hybrid.enabled", "hybrid is off: vectors alone decide"),
@@ -41,6 +43,8 @@ class Dial:
     @property
     def shown(self) -> str:
         """The value in a few characters."""
+        if self.knob is DATE:
+            return f"{self.value:+} d" if self.value else "today"
         return show(self.knob, self.value)
 
     @property
@@ -80,8 +84,8 @@ def _logarithmic(knob: Knob) -> bool:
     return knob.low > 0 and knob.high / knob.low > 100
 
 
-def dials(settings: Settings, opened: Settings) -> list[Dial]:
-    """Every knob of the strip in its order."""
+def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
+    """Every knob of the strip in its order, the date as `days` from now."""
     ignores = profiles.get(settings.word("profile")).ignores
     found = []
     for key in TUNE_KEYS:
@@ -90,7 +94,8 @@ def dials(settings: Settings, opened: Settings) -> list[Dial]:
         if not ignored and key in _NEEDS and not settings.on(_NEEDS[key][0]):
             ignored = _NEEDS[key][1]
         found.append(Dial(BY_KEY[key], value.value, value.origin, ignored, value.value != opened.values[key].value))
-    return found
+    frozen = "" if settings.on(_DECAY) else "decay is off, so nothing ages"
+    return [*found, Dial(DATE, days, "days from now; type a number, - for the past", frozen, days != 0)]
 
 
 def slider(dial: Dial, width: int) -> str:

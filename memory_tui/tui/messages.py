@@ -72,6 +72,17 @@ class Done(Message):
 
 
 @dataclass
+class Worked(Message):
+    """News of request `number` of some `kind`: `value` on the way, its result when `done`, or why there is none."""
+
+    kind: str
+    number: int
+    value: object
+    done: bool
+    error: MemoryTuiError | None = None
+
+
+@dataclass
 class Told(Message):
     """A sentence for the message line."""
 

@@ -21,14 +21,28 @@ PAIR = {"query.hybrid.vectorWeight": "query.hybrid.textWeight", "query.hybrid.te
 
 ORIGIN = "tuned on screen"
 
+DATE = Knob("date", "date", 0, "the day that ages are counted from: what will be recalled then", -365, 365, 5, 1, "d",
+            most=36_500)
+"""A knob of the screen alone: days from now."""
+
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Settings to compare with: `name` is a letter, `title` says what they are."""
+    """What is compared with: `name` is a letter, `title` says what it is, `days` from now it is asked."""
 
     name: str
     title: str
     settings: Settings
+    days: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Everything that a step changes and that can be undone: the knobs, the date as days from now, the baseline."""
+
+    settings: Settings
+    baseline: Baseline
+    days: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +50,45 @@ class Tuning:
     """Where the knobs are, where they were, and what they are compared with; immutable."""
 
     opened: Settings
-    settings: Settings
-    baseline: Baseline
-    past: tuple[Settings, ...] = ()
-    future: tuple[Settings, ...] = ()
+    stand: Stand
+    past: tuple[Stand, ...] = ()
+    future: tuple[Stand, ...] = ()
 
     @classmethod
     def start(cls, settings: Settings) -> Tuning:
         """Nothing turned yet; the baseline is what the app was opened with."""
-        return cls(settings, settings, Baseline("A", "as opened", settings))
+        return cls(settings, Stand(settings, Baseline("A", "as opened", settings)))
+
+    @property
+    def settings(self) -> Settings:
+        """The knobs as they are now."""
+        return self.stand.settings
+
+    @property
+    def baseline(self) -> Baseline:
+        """What they are compared with."""
+        return self.stand.baseline
+
+    @property
+    def days(self) -> int:
+        """The date that ages are counted from, in days from now."""
+        return self.stand.days
+
+    def _step(self, stand: Stand) -> Tuning:
+        return replace(self, stand=stand, past=(*self.past, self.stand), future=())
 
     def to(self, settings: Settings) -> Tuning:
         """The knobs at `settings`; the same tuning when that changes nothing."""
-        if same(settings, self.settings):
-            return self
-        return replace(self, settings=settings, past=(*self.past, self.settings), future=())
+        return self if same(settings, self.settings) else self._step(replace(self.stand, settings=settings))
+
+    def at(self, days: int) -> Tuning:
+        """Ages counted from `days` after now; the same tuning when they are already."""
+        return self if days == self.days else self._step(replace(self.stand, days=days))
 
     def set(self, key: str, value: Scalar) -> Tuning:
         """`key` at `value`; a weight takes its partner along. Raises SettingError."""
+        if key == DATE.key:
+            return self.at(int(value))
         changes: dict[str, object] = {key: value}
         if key in PAIR:
             changes[PAIR[key]] = round(1 - float(value), 4)
@@ -61,46 +96,54 @@ class Tuning:
 
     def reset(self, key: str) -> Tuning:
         """`key` (and the other weight) as it was when the app was opened."""
+        if key == DATE.key:
+            return self.at(0)
         keys = [key, PAIR[key]] if key in PAIR else [key]
         values = {**self.settings.values, **{k: self.opened.values[k] for k in keys}}
         return self.to(Settings(MappingProxyType(values)))
 
     def reset_all(self) -> Tuning:
-        """Every knob as it was when the app was opened."""
-        return self.to(self.opened)
+        """Every knob as it was when the app was opened, and the date as it is."""
+        return self._step(replace(self.stand, settings=self.opened, days=0)) if self.tuned else self
 
     def undo(self) -> Tuning:
         """One step back, if there is one."""
         if not self.past:
             return self
-        return replace(self, settings=self.past[-1], past=self.past[:-1], future=(self.settings, *self.future))
+        return replace(self, stand=self.past[-1], past=self.past[:-1], future=(self.stand, *self.future))
 
     def redo(self) -> Tuning:
         """One step forward again, if there is one."""
         if not self.future:
             return self
-        return replace(self, settings=self.future[0], past=(*self.past, self.settings), future=self.future[1:])
+        return replace(self, stand=self.future[0], past=(*self.past, self.stand), future=self.future[1:])
 
-    def rebase(self) -> Tuning:
-        """The knobs as they are now become the baseline, under the next letter."""
-        letter = chr(ord("A") + (ord(self.baseline.name) - ord("A") + 1) % 26)
-        return replace(self, baseline=Baseline(letter, self.difference() or "as opened", self.settings))
+    def rebase(self, title: str = "") -> Tuning:
+        """The knobs as they are now become the baseline, under the next letter and the name `title`."""
+        stand = self.stand
+        base = Baseline(self.next_letter, title.strip() or self.difference() or "as opened", stand.settings, stand.days)
+        return self._step(replace(stand, baseline=base))
+
+    @property
+    def next_letter(self) -> str:
+        """The letter that the next baseline gets."""
+        return chr(ord("A") + (ord(self.baseline.name) - ord("A") + 1) % 26)
 
     @property
     def tuned(self) -> bool:
         """Whether any knob differs from how the app was opened."""
-        return not same(self.settings, self.opened)
+        return bool(self.days) or not same(self.settings, self.opened)
 
     @property
     def compared(self) -> bool:
         """Whether any knob differs from the baseline."""
-        return not same(self.settings, self.baseline.settings)
+        return self.days != self.baseline.days or not same(self.settings, self.baseline.settings)
 
     def difference(self) -> str:
         """What differs from how the app was opened, as `label value` words."""
-        return ", ".join(
-            f"{BY_KEY[key].label} {show(BY_KEY[key], self.settings.values[key].value)}" for key in TUNE_KEYS
-            if self.settings.values[key].value != self.opened.values[key].value)
+        turned = [f"{BY_KEY[key].label} {show(BY_KEY[key], self.settings.values[key].value)}" for key in TUNE_KEYS
+                  if self.settings.values[key].value != self.opened.values[key].value]
+        return ", ".join(turned + ([f"date {self.days:+d} d"] if self.days else []))
 
 
 def same(one: Settings, other: Settings) -> bool:
@@ -157,19 +200,37 @@ def summary(marks: dict[int, Change]) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "nothing recalled"
 
 
+def dated(evidence: Evidence, days: int) -> Evidence:
+    """`evidence` with the ages it will have `days` from now."""
+    if not days:
+        return evidence
+    from memory_tui.search.evidence import later
+
+    return later(evidence, days)
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found, ranked under the knobs and under the baseline."""
+    """What was found, ranked under the knobs and under the baseline; `evidence` is as it was found, today."""
 
     evidence: Evidence
+    days: int
     trace: Trace
     baseline: Trace
+    compared: Baseline
 
     @classmethod
     def of(cls, rank: Rank, evidence: Evidence, tuning: Tuning, last: Answer | None = None) -> Answer:
         """`evidence` ranked; the baseline of the `last` answer is used again where it is still the same."""
-        trace = rank(evidence, tuning.settings)
+        trace, base = rank(dated(evidence, tuning.days), tuning.settings), tuning.baseline
         if not tuning.compared:
-            return cls(evidence, trace, trace)
-        known = last is not None and last.evidence is evidence and last.baseline.settings is tuning.baseline.settings
-        return cls(evidence, trace, last.baseline if last and known else rank(evidence, tuning.baseline.settings))
+            return cls(evidence, tuning.days, trace, trace, base)
+        known = last is not None and last.evidence is evidence and last.compared is base and (
+            last.baseline.settings is base.settings)
+        before = last.baseline if last and known else rank(dated(evidence, base.days), base.settings)
+        return cls(evidence, tuning.days, trace, before, base)
+
+    @property
+    def dated(self) -> Evidence:
+        """The evidence with the ages of the day that the date knob names."""
+        return dated(self.evidence, self.days)

@@ -13,6 +13,7 @@ from textual.widget import Widget
 from memory_tui.events import Event
 from memory_tui.tui.actions import Context, bindings
 from memory_tui.tui.facts import Facts
+from memory_tui.tui.messages import Worked
 from memory_tui.tui.widgets.key_hints import KeyHints
 from memory_tui.tui.widgets.too_small import TooSmall
 from memory_tui.tui.widgets.truth_bar import TruthBar
@@ -34,6 +35,12 @@ class View(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("notes"))
     PLACE = ""
     """The view's place in the action table."""
+
+    @property
+    def question(self) -> str:
+        """The question that this view has an answer to, if it asks any."""
+        return ""
+
     @property
     def home(self) -> MemoryApp:
         """The app, with its own type."""
@@ -126,6 +133,12 @@ class View(Screen[None]):
 
     def work_done(self, done: Done, /) -> None:
         """Work on a worker thread came to its end; `done.kind` says which."""
+
+    def worked(self, event: Worked) -> None:
+        """News of work that was asked for, or its result; answers that nobody wants any more never come here."""
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """The knobs stand elsewhere now; with `keep` the cursor stays on its chunk."""
 
     def update_hints(self) -> None:
         """Bring the key hints up to date."""

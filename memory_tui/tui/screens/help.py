@@ -40,6 +40,8 @@ WORDS_OF = {
               "the agent. Below the line are those that were not, and why.",
     "index": "The index is a copy made for searching. It can be deleted at any time; the notes are the truth.",
     "reader": "The note as it is on disk.",
+    "whynot": "What became of one line: the first gate that stopped it, its arithmetic, the smallest turn of each knob "
+              "that recalls it with what else that brings in and pushes out, and words to add to the question.",
 }
 
 

@@ -14,12 +14,11 @@ from textual.widget import Widget
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
 from memory_tui.search.trace import Trace
-from memory_tui.settings import Scalar
 from memory_tui.text.display import one_line, safe
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.facts import Facts
-from memory_tui.tui.screens.base import View
-from memory_tui.tui.session import Answer, Tuning, changes, summary
+from memory_tui.tui.screens.explaining import Explaining
+from memory_tui.tui.session import Answer
 from memory_tui.tui.widgets.funnel import Funnel
 from memory_tui.tui.widgets.query_box import QueryBox
 from memory_tui.tui.widgets.results import Results, legend
@@ -35,7 +34,7 @@ INVITATION = "Type a question; the answer appears while you type."
 HOW = "Hits that the agent would get come first; below a line stand those that lost, each with the reason."
 
 
-class SearchView(View):
+class SearchView(Explaining):
     """Query box, hits, arithmetic, knobs and funnel."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("search"))
@@ -47,8 +46,7 @@ class SearchView(View):
         self._first = query
         self._request = 0
         self._asked = ""
-        self._answer: Answer | None = None
-        self._tuning: Tuning | None = None
+        self._open = False
 
     def compose_view(self) -> Iterable[Widget]:
         """The panes, top to bottom."""
@@ -72,12 +70,17 @@ class SearchView(View):
         """The answer on screen."""
         return self._answer.trace if self._answer else None
 
+    @property
+    def question(self) -> str:
+        """The question whose answer is on screen."""
+        return self._asked if self._answer is not None else ""
+
     def engine_opened(self) -> None:
         """Knobs are known now; what was typed meanwhile is asked."""
-        if self._tuning is not None or self.home.engine is None:
+        if self._open or self.home.engine is None:
             return
-        self._tuning = Tuning.start(self.home.engine.settings)
-        self._show_knobs()
+        self._open = True
+        self.show_knobs()
         self._invite()
         box = self.query_one(QueryBox)
         if self._first and not box.input.value:
@@ -118,7 +121,7 @@ class SearchView(View):
 
     def answered(self, number: int, evidence: Evidence | None, error: MemoryTuiError | None) -> None:
         """Show what was found; answers to older questions never come here, and blank ones are not asked."""
-        engine, tuning = self.home.engine, self._tuning
+        engine, tuning = self.home.engine, self.home.tuning
         if number != self._request or engine is None or tuning is None:
             return
         if evidence is None:
@@ -129,10 +132,11 @@ class SearchView(View):
         same = evidence.query == self._asked
         self._asked = evidence.query
         self._answer = Answer.of(engine.rank, evidence, tuning)
-        self._show(keep=same)
+        self.relist(keep=same)
 
-    def _show(self, *, keep: bool) -> None:
-        tuning = self._tuning
+    def relist(self, *, keep: bool) -> None:
+        """List the answer; with `keep` the cursor stays on its chunk."""
+        tuning = self.home.tuning
         if self._answer is None or tuning is None:
             return
         results = self.query_one(Results)
@@ -141,7 +145,7 @@ class SearchView(View):
         said = self._recalled()
         results.name_frame(Content(said), Content(compared) if tuning.compared else legend())
         self._show_outcome(said)
-        self._explain()
+        self.explain()
 
     def _recalled(self) -> str:
         trace = self.trace
@@ -155,28 +159,12 @@ class SearchView(View):
         self._answer = None
         self.query_one(Results).name_frame(Content("Hits"), Content(""))
         self._show_outcome("")
-        self._explain()
+        self.explain()
 
     def _show_outcome(self, said: str) -> None:
         self.query_one(QueryBox).outcome(said)
-        self._show_knobs()
+        self.show_knobs()
         self.query_one(Funnel).show(self.trace)
-
-    def _show_knobs(self) -> None:
-        tuning = self._tuning
-        if tuning is None:
-            return
-        verdict = ""
-        if tuning.compared and self._answer is not None:
-            verdict = summary(changes(self._answer.trace, self._answer.baseline))
-        self.query_one(TuneStrip).show(tuning.settings, tuning.opened, tuning.baseline.name, verdict)
-
-    @on(RowList.Moved, "#results")
-    def _explain(self) -> None:
-        shown = self._answer
-        self.query_one(WhyPane).show(self.query_one(Results).hit, shown.trace if shown else None,
-                                     shown.evidence if shown else None)
-        self.update_hints()
 
     def events_came(self, events: Sequence[Event]) -> None:
         """Notes changed: ask again, so that the list is about the notes as they are."""
@@ -189,68 +177,7 @@ class SearchView(View):
         if self._answer is None and not self.query_one(QueryBox).input.value.strip():
             self._invite()
 
-    # --- knobs ---------------------------------------------------------------------------------------------------
-
-    @on(TuneStrip.Turned)
-    def _turned(self, event: TuneStrip.Turned) -> None:
-        if self._tuning is not None:
-            self._tune(self._with(event.key, event.value))
-
-    def _with(self, key: str, value: Scalar) -> Tuning | None:
-        if self._tuning is None or self.home.engine is None:
-            return None
-        if key == "profile":
-            return self._tuning.to(self.home.engine.with_profile(str(value)))
-        return self._tuning.set(key, value)
-
-    @on(TuneStrip.Reset)
-    def _reset(self, event: TuneStrip.Reset) -> None:
-        if self._tuning is not None:
-            self._tune(self._tuning.reset_all() if event.key == "profile" else self._tuning.reset(event.key))
-
-    @on(TuneStrip.Refused)
-    def _refused(self, event: TuneStrip.Refused) -> None:
-        self.say(event.why)
-
-    def _tune(self, tuning: Tuning | None) -> None:
-        if tuning is None or self.home.engine is None:
-            return
-        self._tuning = tuning
-        if self._answer is not None:
-            self._answer = Answer.of(self.home.engine.rank, self._answer.evidence, tuning, self._answer)
-            self._show(keep=True)
-        else:
-            self._show_knobs()
-            self.update_hints()
-
-    def do_undo(self) -> None:
-        """Undo the last turn of a knob."""
-        self._tune(self._tuning.undo() if self._tuning else None)
-
-    def do_redo(self) -> None:
-        """Redo it."""
-        self._tune(self._tuning.redo() if self._tuning else None)
-
-    def do_reset_all(self) -> None:
-        """All knobs as the app was opened."""
-        self._tune(self._tuning.reset_all() if self._tuning else None)
-
-    def do_base(self) -> None:
-        """Compare with the knobs as they are now from here on."""
-        if self._tuning is not None:
-            self._tune(self._tuning.rebase())
-            base = self._tuning.baseline
-            self.say(f"Baseline {base.name} is set: {base.title}. Further turns are compared with it.")
-
     # --- moving about --------------------------------------------------------------------------------------------
-
-    def do_tune(self) -> None:
-        """Go to the knobs."""
-        self.query_one(TuneStrip).focus()
-
-    def do_why(self) -> None:
-        """Go to the arithmetic."""
-        self.query_one(WhyPane).focus()
 
     def do_to_results(self) -> None:
         """Ask at once if the typing has not rested yet, and go to the hits."""
@@ -276,8 +203,10 @@ class SearchView(View):
             self.app.push_screen(ReaderView(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line)))
 
     def back(self) -> bool:
-        """From the other panes to the hits, if there are any."""
+        """A depth of the why pane back, then from the other panes to the hits, if there are any."""
         results = self.query_one(Results)
+        if self.focused is self.query_one(WhyPane) and self.query_one(WhyPane).shallower():
+            return True
         if self.focused is results or (self._answer is None and self.focused is self.query_one(QueryBox).input):
             return False
         results.focus()
@@ -287,9 +216,10 @@ class SearchView(View):
 
     def more_context(self) -> dict[str, bool]:
         """Answer and knobs."""
-        tuning = self._tuning
+        tuning = self.home.tuning
         return {"answer": self._answer is not None, "undo": bool(tuning and tuning.past),
-                "redo": bool(tuning and tuning.future), "tuned": bool(tuning and tuning.tuned)}
+                "redo": bool(tuning and tuning.future), "tuned": bool(tuning and tuning.tuned),
+                "flips": self.query_one(WhyPane).subject is not None}
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk of the hit under the cursor."""

@@ -13,10 +13,11 @@ from textual.message import Message
 from textual.widget import Widget
 
 from memory_tui.errors import SettingError
-from memory_tui.settings import Scalar, Settings
+from memory_tui.settings import Scalar
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.knobs import SHORT, Dial, describe, dials, slider
 from memory_tui.tui.paint import fit
+from memory_tui.tui.session import Tuning
 
 CELL = 29
 LABEL, VALUE, SLIDER = 11, 7, 9
@@ -59,9 +60,9 @@ class TuneStrip(Widget, can_focus=True):
         self._verdict = ""
         self._letter = "A"
 
-    def show(self, settings: Settings, opened: Settings, letter: str, verdict: str) -> None:
-        """Show the knobs, and in `verdict` how the hits differ from baseline `letter`."""
-        shown = dials(settings, opened)
+    def show(self, tuning: Tuning, verdict: str) -> None:
+        """Show the knobs, and in `verdict` how the hits differ from the baseline."""
+        shown, letter = dials(tuning.settings, tuning.opened, tuning.days), tuning.baseline.name
         if (shown, verdict, letter) == (self._dials, self._verdict, self._letter):
             return
         self._dials, self._verdict, self._letter = shown, verdict, letter

@@ -1,160 +1,190 @@
-"""Why a hit has its score: arithmetic that adds up line by line, the gate, the words, and the text itself."""
+"""Why a hit has its score and what would change it: arithmetic that adds up, the full record, the raw JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Hashable, Iterable, Sequence
+from typing import ClassVar
 
-from rich.cells import cell_len
+from textual.binding import BindingType
 from textual.content import Content
+from textual.message import Message
 
 from memory_tui.explain import wording
-from memory_tui.explain.why import Line, count_terms, explain, terms_line
-from memory_tui.search.trace import Candidate, Recalled, Trace
-from memory_tui.text.display import one_line, safe
+from memory_tui.settings import Settings
+from memory_tui.text.display import safe
+from memory_tui.tui.actions import bindings
 from memory_tui.tui.paint import Piece, fit_path, wrap
+from memory_tui.tui.subject import Subject
+from memory_tui.tui.why_rows import Keyed, rows_of
 from memory_tui.tui.widgets.rowlist import RowList
 
-if TYPE_CHECKING:
-    from memory_tui.search.evidence import Evidence
-
-LABEL, VALUE = 8, 7
-QUOTED = 40
-"""Lines of the chunk that are shown."""
-
 EMPTY = "The arithmetic of the hit under the cursor, line by line."
-
-Row = list[Piece]
-
-
-def _value(line: Line) -> str:
-    return f"{line.operation or ' '} {line.value:.3f}" if line.value is not None else ""
-
-
-def _detail(line: Line) -> str:
-    """What the step is made of, safe and on one line; double blanks, which part its groups, stay."""
-    return "  ".join(one_line(group) for group in line.detail.split("  "))
-
-
-def _folded(detail: str, width: int) -> Iterator[str]:
-    """`detail` in lines of at most `width` cells, broken between its groups if possible."""
-    line = ""
-    for group in detail.split("  "):
-        joined = f"{line}  {group}" if line else group
-        if cell_len(joined) <= width:
-            line = joined
-            continue
-        if line:
-            yield line
-        *whole, (start, end) = wrap(group, width)
-        yield from (group[a:b].rstrip() for a, b in whole)
-        line = group[start:end]
-    yield line
-
-
-def sum_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
-    """One step of arithmetic after the other, values in a column at the right edge, a rule above each result."""
-    for line in lines:
-        value = _value(line)
-        if line.operation == "=":
-            yield [(" " * (width - VALUE) + "─" * VALUE, "rule")]
-        label = line.label
-        *first, last = _folded(_detail(line), max(12, width - LABEL - (VALUE + 2 if value else 0)))
-        for part in first:
-            yield [(f"{label:<{LABEL}}", "muted"), (part, "")]
-            label = ""
-        space = " " * max(0, width - LABEL - cell_len(last) - len(value))
-        yield [(f"{label:<{LABEL}}", "muted"), (last + space, ""), (value, "strong" if line.operation == "=" else "")]
-
-
-def packed_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
-    """The same arithmetic for a pane of few lines: steps side by side, as many as fit a line."""
-    row: Row = []
-    used = 0
-    for line in lines:
-        detail = _detail(line).replace("  ", " ")
-        pieces: Row = [(line.label, "muted"), (f" {detail}" if detail else "", ""),
-                       (f" {_value(line)}" if line.value is not None else "", "strong")]
-        length = sum(cell_len(text) for text, _ in pieces)
-        if row and used + 3 + length > width:
-            yield row
-            row, used = [], 0
-        row += [("   ", ""), *pieces] if row else pieces
-        used += length + (3 if used else 0)
-    yield row
-
-
-def rows_of(candidate: Candidate, trace: Trace, evidence: Evidence, width: int, *, packed: bool) -> list[Row]:
-    """The whole pane for one candidate."""
-    text = evidence.texts.get(candidate.chunk.rowid, candidate.snippet)
-    steps = explain(candidate, trace)
-    facts = [terms_line(count_terms(trace.plan, text, trace.profile)),
-             *(Line("notice", f"{notice.message} {notice.next_step}") for notice in trace.notices)]
-    if packed:
-        return [*packed_rows(steps, width), *packed_rows(facts, width), *_quote(candidate, width)]
-    place = f"{candidate.chunk.path}:{candidate.chunk.start_line}-{candidate.chunk.end_line}"
-    return [[(fit_path(safe(place), width), "strong")], *_verdict(candidate, width), [], *sum_rows(steps, width), [],
-            *sum_rows(facts, width), [], *_quote(candidate, width)]
-
-
-def _verdict(candidate: Candidate, width: int) -> Iterator[Row]:
-    sentence = one_line(wording.sentence(candidate.verdict))
-    style = "good" if isinstance(candidate.verdict, Recalled) else "warn"
-    for start, end in wrap(sentence, width):
-        yield [(sentence[start:end], style)]
-
-
-def _quote(candidate: Candidate, width: int) -> Iterator[Row]:
-    yield [(f"What the agent reads, from line {candidate.snippet_line}:", "muted")]
-    for line in safe(candidate.snippet, keep_newlines=True).strip("\n").split("\n")[:QUOTED]:
-        for start, end in wrap(line, width - 2):
-            yield [("│ ", "rule"), (line[start:end], "")]
+DEPTHS = ("", "the full record", "the raw record")
+FEW = 10
+"""Lines below which everything is packed."""
 
 
 class WhyPane(RowList):
-    """The arithmetic of the hit under the list's cursor; it scrolls and has no cursor of its own."""
+    """Explains one subject; the cursor stands on changes that can be applied, everything else scrolls."""
 
-    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("why"))
+    PLACES: ClassVar[tuple[str, ...]] = ("why", "list")
+
+    class Applied(Message):
+        """Somebody wants the knobs at `settings`; `words` say which change that is."""
+
+        def __init__(self, settings: Settings, words: str) -> None:
+            super().__init__()
+            self.settings, self.words = settings, words
 
     def __init__(self) -> None:
         super().__init__(id="why")
-        self._shown: tuple[Candidate, Trace, Evidence] | None = None
-        self._rows: Sequence[Row] = ()
+        self.subject: Subject | None = None
+        self.depth = 0
+        self._rows: Sequence[Keyed] = ()
+        self._said = EMPTY
 
-    def show(self, candidate: Candidate | None, trace: Trace | None, evidence: Evidence | None) -> None:
-        """Explain `candidate`; nothing without one."""
-        before = self._shown[0].chunk.id if self._shown else ""
-        if candidate is None or trace is None or evidence is None:
-            self._shown = None
-        else:
-            self._shown = (candidate, trace, evidence)
-        self.rows_changed()
-        if candidate is None or candidate.chunk.id != before:
+    def show(self, subject: Subject | None, said: str = EMPTY) -> None:
+        """Explain `subject`; without one `said` stands there."""
+        before = self.subject.key if self.subject else ""
+        self.subject, self._said = subject, said
+        same = subject is not None and subject.key == before
+        self.rows_changed(self.key if same else None)
+        if not same:
             self.scroll_home(animate=False, immediate=True, force=True)
+
+    def rows_changed(self, keep: Hashable = None) -> None:
+        """The cursor stays on its change; without focus there is none."""
+        super().rows_changed(keep)
+        if keep is None or not self.has_focus:
+            self.set_reactive(RowList.cursor, -1)
+            self.refresh()
 
     def lay_out(self, width: int) -> None:
         """Write the rows for this width."""
-        packed = self.size.height < 10
-        if self._shown is None:
-            self._rows = [[(EMPTY[start:end], "muted")] for start, end in wrap(EMPTY, width)]
+        packed = self.size.height < FEW
+        subject = self.subject
+        if subject is None:
+            self._rows = [([(self._said[start:end], "muted")], None) for start, end in wrap(self._said, width)]
             title = "Why"
         else:
-            candidate = self._shown[0]
-            self._rows = rows_of(*self._shown, max(20, width), packed=packed)
-            chunk = candidate.chunk
-            place = f"{fit_path(safe(chunk.path), 40)}:{chunk.start_line}-{chunk.end_line}  " if packed else ""
-            title = f"Why  {place}{wording.label(candidate.verdict)}"
+            self._rows = rows_of(subject, self.depth, max(20, width), packed=packed)
+            title = self._title(subject, packed=packed)
         self.name_frame(Content(title))
         super().lay_out(width)
+
+    def _title(self, subject: Subject, *, packed: bool) -> str:
+        fate = subject.answer.fate if subject.answer is not None else (
+            subject.candidate.verdict if subject.candidate is not None else None)
+        verdict = wording.label(fate) if fate is not None else ""
+        chunk = subject.candidate.chunk if subject.candidate is not None else None
+        place = f"{fit_path(safe(chunk.path), 40)}:{chunk.start_line}-{chunk.end_line}  " if packed and chunk else ""
+        return "  ".join(part for part in ("Why", f"{place}{verdict}", DEPTHS[self.depth]) if part)
+
+    # --- depth and changes ---------------------------------------------------------------------------------------
+
+    def do_deeper(self) -> None:
+        """From the sum to the full record, from there to the raw JSON, and round again."""
+        self.depth = (self.depth + 1) % len(DEPTHS)
+        self._again()
+
+    def shallower(self) -> bool:
+        """One depth back; False at the sum."""
+        if not self.depth:
+            return False
+        self.depth -= 1
+        self._again()
+        return True
+
+    def _again(self) -> None:
+        self.rows_changed()
+        self.scroll_home(animate=False, immediate=True, force=True)
+
+    def do_apply(self) -> None:
+        """Turn the knob as the change under the cursor says, the nearest one without a cursor."""
+        subject = self.subject
+        number = int(str(self.key).removeprefix("flip ")) if self.key is not None else 0
+        if subject is not None and number < len(subject.flips):
+            found = subject.flips[number]
+            self.post_message(self.Applied(found.settings, wording.turn(found.key, found.value)))
+
+    def do_open(self) -> None:
+        """A second click on a change applies it."""
+        self.do_apply()
+
+    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
+        """A second click on a change applies it."""
+        event.stop()
+        self.do_apply()
+
+    def opens_at_once(self, _row: int, /) -> bool:
+        """The first click selects a change, the next applies it."""
+        return True
+
+    def do_top(self) -> None:
+        """The first line."""
+        self.scroll_home(animate=False)
+
+    def do_bottom(self) -> None:
+        """The last line."""
+        self.scroll_end(animate=False)
+
+    def _page(self, direction: int) -> None:
+        self.scroll_relative(y=direction * max(1, self.size.height // 2), animate=False)
+
+    def _by(self, direction: int) -> None:
+        """To the next change when it is in sight, else a line on."""
+        row = self.cursor + direction
+        if self.cursor < 0 and direction < 0:
+            row = -1
+        while 0 <= row < self.count():
+            if self.key_of(row) is not None and self.key_of(row) != self.key:
+                top = self.scroll_offset.y
+                if top <= row < top + self.size.height:
+                    self.cursor = self._first_of(row)
+                    return
+                break
+            row += direction
+        self.scroll_relative(y=direction, animate=False)
+
+    def _first_of(self, row: int) -> int:
+        while row > 0 and self.key_of(row - 1) == self.key_of(row):
+            row -= 1
+        return row
+
+    def on_resize(self) -> None:
+        """Another size has other rows; the cursor stays on its change."""
+        key = self.key
+        self._measure()
+        rows = range(self.count()) if key is not None else range(0)
+        self.set_reactive(RowList.cursor, next((row for row in rows if self.key_of(row) == key), -1))
+        self.show_cursor()
+
+    def stand(self) -> None:
+        """Put the cursor on the nearest change."""
+        first = next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
+        if self.cursor < 0 <= first:
+            self.cursor = first
+
+    def on_focus(self) -> None:
+        """The cursor stands on the nearest change, once the pane has the size that it has in focus."""
+        self.call_after_refresh(self.stand)
+
+    def on_blur(self) -> None:
+        """No cursor where nobody is."""
+        self.set_reactive(RowList.cursor, -1)
+        self.refresh()
+
+    # --- rows ----------------------------------------------------------------------------------------------------
 
     def count(self) -> int:
         """Lines of the pane."""
         return len(self._rows)
 
-    def key_of(self, _row: int, /) -> Hashable:
-        """Nothing to stand on."""
-        return None
+    def key_of(self, row: int, /) -> Hashable:
+        """The change on this line; nothing to stand on elsewhere."""
+        return self._rows[row][1]
 
     def draw(self, row: int, _line: int, _width: int, /) -> Iterable[Piece]:
         """One line."""
-        return self._rows[row]
+        return self._rows[row][0]

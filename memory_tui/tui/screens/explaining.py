@@ -1,0 +1,111 @@
+"""The part of the search view that says why: the pane of the hit under the cursor, flips, and lines not in the list."""
+
+from __future__ import annotations
+
+from textual import on
+
+from memory_tui.errors import MemoryTuiError
+from memory_tui.tui.messages import Worked
+from memory_tui.tui.screens.turning import Turning
+from memory_tui.tui.subject import Subject
+from memory_tui.tui.tasks import find_flips
+from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.why_pane import WhyPane
+
+LOOKING = "looking for what would change it"
+
+
+class Explaining(Turning):
+    """Why pane, `w`, and applying what would change a verdict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._flips_request = 0
+
+    @on(RowList.Moved, "#results")
+    def explain(self) -> None:
+        """Explain the hit under the cursor; what would change it follows."""
+        shown, engine, tuning = self._answer, self.home.engine, self.home.tuning
+        pane, hit = self.query_one(WhyPane), self.query_one(Results).hit
+        if shown is None or hit is None or engine is None or tuning is None:
+            self.home.bridge.drop("flips")
+            pane.show(None)
+        else:
+            pane.show(Subject(shown.evidence, shown.trace, hit, working=LOOKING, grade=self.grade))
+            self._flips_request = self.home.bridge.follow(
+                "flips", find_flips(engine, shown.dated, tuning.settings, hit.chunk.rowid))
+        self.update_hints()
+
+    def grade(self, chunk: object) -> int | None:
+        """What labels of the question on screen make of a chunk."""
+        del chunk
+        return None
+
+    def worked(self, event: Worked) -> None:
+        """Flips of the hit under the cursor."""
+        if event.kind == "flips" and event.number == self._flips_request:
+            self._show_flips(event)
+
+    def _show_flips(self, event: Worked) -> None:
+        from memory_tui.explain.flips import Flips
+
+        pane = self.query_one(WhyPane)
+        subject, found = pane.subject, event.value
+        if subject is None or subject.candidate is None:
+            return
+        if isinstance(found, Flips) and found.chunk.rowid == subject.candidate.chunk.rowid:
+            pane.show(Subject(subject.evidence, subject.trace, subject.candidate, changes=found, grade=subject.grade,
+                              working="" if event.done else LOOKING))
+            if pane.has_focus:
+                pane.stand()
+
+    @on(WhyPane.Applied)
+    def _applied(self, event: WhyPane.Applied) -> None:
+        event.stop()
+        if self.home.tuning is not None:
+            self.home.turn(self.home.tuning.to(event.settings))
+            self.say(f"Set: {event.words}. u takes it back.")
+
+    def do_why(self) -> None:
+        """Go to the arithmetic, and to what would change it."""
+        self.query_one(WhyPane).focus()
+
+    def do_apply(self) -> None:
+        """Apply the change under the why pane's cursor, the nearest one without a cursor."""
+        pane = self.query_one(WhyPane)
+        if pane.subject is None or not pane.subject.flips:
+            working = pane.subject is not None and pane.subject.working
+            self.say("It is still being looked for what would change this." if working else
+                     "No single knob changes this; w shows what comes nearest.")
+            return
+        pane.do_apply()
+
+    def do_line(self) -> None:
+        """Ask about a line that is not in the list."""
+        from memory_tui.tui.screens.prompt import Prompt, near
+
+        facts = self.home.facts
+        paths = [row.path for row in facts.rows] if facts is not None else []
+        hit = self.query_one(Results).hit
+
+        def take(place: str | None) -> None:
+            if place:
+                self.ask_line(place)
+
+        self.app.push_screen(Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "",
+                                    near(sorted(paths, key=lambda path: hit is None or path != hit.chunk.path))), take)
+
+    def ask_line(self, place: str) -> None:
+        """Say why the line at `place`, as somebody typed it, is or is not recalled."""
+        from memory_tui.explain.place import parse
+        from memory_tui.tui.screens.whynot import WhyNotView
+
+        path, line = parse(place)
+        if self._answer is not None:
+            self.app.push_screen(WhyNotView(self._answer.evidence, path, line))
+
+    def explain_error(self, error: MemoryTuiError | None) -> None:
+        """Say what went wrong with work in the background."""
+        if error is not None:
+            self.say(f"{error.message} {error.next_step}".strip())

@@ -1,0 +1,100 @@
+"""The part of the search view that turns knobs: every step re-ranks what the last question gathered."""
+
+from __future__ import annotations
+
+from textual import on
+
+from memory_tui.tui.screens.base import View
+from memory_tui.tui.session import Answer, Tuning, changes, summary
+from memory_tui.tui.widgets.tune_strip import TuneStrip
+
+
+class Turning(View):
+    """Knobs, undo and baselines; subclasses keep the answer and list it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answer: Answer | None = None
+
+    def relist(self, *, keep: bool) -> None:
+        """List the answer anew; with `keep` the cursor stays on its chunk."""
+        raise NotImplementedError
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """Rank the same evidence under the knobs as they are now."""
+        tuning, engine = self.home.tuning, self.home.engine
+        if tuning is not None and engine is not None and self._answer is not None:
+            self._answer = Answer.of(engine.rank, self._answer.evidence, tuning, self._answer)
+            self.relist(keep=keep)
+        else:
+            self.show_knobs()
+            self.update_hints()
+
+    def show_knobs(self) -> None:
+        """Bring the strip up to date."""
+        tuning = self.home.tuning
+        if tuning is None:
+            return
+        verdict = ""
+        if tuning.compared and self._answer is not None:
+            verdict = summary(changes(self._answer.trace, self._answer.baseline))
+        self.query_one(TuneStrip).show(tuning, verdict)
+
+    @on(TuneStrip.Turned)
+    def _turned(self, event: TuneStrip.Turned) -> None:
+        tuning, engine = self.home.tuning, self.home.engine
+        if tuning is None or engine is None:
+            return
+        if event.key == "profile":
+            self.home.turn(tuning.to(engine.with_profile(str(event.value))))
+        else:
+            self.home.turn(tuning.set(event.key, event.value))
+
+    @on(TuneStrip.Reset)
+    def _reset(self, event: TuneStrip.Reset) -> None:
+        tuning = self.home.tuning
+        if tuning is not None:
+            self.home.turn(tuning.reset_all() if event.key == "profile" else tuning.reset(event.key))
+
+    @on(TuneStrip.Refused)
+    def _refused(self, event: TuneStrip.Refused) -> None:
+        self.say(event.why)
+
+    def _turn(self, step: str) -> None:
+        if self.home.tuning is not None:
+            found: Tuning = getattr(self.home.tuning, step)()
+            self.home.turn(found)
+
+    def do_undo(self) -> None:
+        """Undo the last step: a knob, a change that was applied, the date or the baseline."""
+        self._turn("undo")
+
+    def do_redo(self) -> None:
+        """Redo it."""
+        self._turn("redo")
+
+    def do_reset_all(self) -> None:
+        """All knobs as the app was opened."""
+        self._turn("reset_all")
+
+    def do_base(self) -> None:
+        """Compare with the knobs as they are now from here on, under a name."""
+        tuning = self.home.tuning
+        if tuning is None:
+            return
+        from memory_tui.tui.screens.prompt import Prompt
+
+        def take(name: str | None) -> None:
+            if name is None or self.home.tuning is None:
+                return
+            self.home.turn(self.home.tuning.rebase(name))
+            base = self.home.tuning.baseline
+            self.say(f"Baseline {base.name} is set: {base.title}. Further turns are compared with it; u takes it back.")
+
+        value = tuning.difference() or "as opened"
+        self.app.push_screen(Prompt(f"Baseline {tuning.next_letter}", "a name for the knobs as they are now", value),
+                             take)
+
+    def do_tune(self) -> None:
+        """Go to the knobs."""
+        self.query_one(TuneStrip).focus()
