@@ -94,7 +94,7 @@ def test_a_value_without_effect_says_why(run: Run, fleet: Path) -> None:
     found = values(run("config", "--json", "--set", "minScore=0.5")[1])
     assert (found["query.minScore"]["value"], found["query.minScore"]["origin"]) == (0.5, "the command line")
     assert found["dateBoost"]["effect"].startswith("none under profile openclaw-2026.3")
-    assert found["memory.citations"]["effect"].startswith("none here")
+    assert found["memory.backend"]["effect"].startswith("none here")
     del fleet
 
 

@@ -13,6 +13,7 @@ from helpers_time import LONG
 from helpers_workspace import put
 
 from memory_tui import launch, providing
+from memory_tui.agent import citations, sessions
 from memory_tui.config.documented import BY_PATH
 from memory_tui.engine import Engine, Options
 from memory_tui.errors import ConfigError
@@ -227,6 +228,13 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "remote.baseUrl": ({}, _remote(lambda found: found.base_url)),
     "remote.apiKey": ({}, _remote(lambda found: [key.reveal() for key in found.api_keys])),
     "remote.headers": ({}, _remote(lambda found: found.headers)),
+    **{f"remote.batch.{name}": ({}, _remote(lambda found: found.jobs))
+       for name in ("enabled", "wait", "concurrency", "pollIntervalMs", "timeoutMinutes")},
+    **{f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: sessions.rules_of(plan.config)))
+       for name in ("enabled", "softThresholdTokens")},
+    "memory.citations": ({}, _plan(lambda plan: citations.mode_of(plan.config.value("memory.citations")))),
+    "hooks.internal.entries.session-memory.messages": (
+        {}, _plan(lambda plan: plan.config.value("hooks.internal.entries.session-memory.messages"))),
     "fallback": ({}, _remote(lambda found: found.fallback)),
     "model": ({}, _remote(lambda found: found.model)),
     "outputDimensionality": ({}, _remote(lambda found: found.output_dimensionality)),
