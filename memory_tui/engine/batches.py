@@ -60,6 +60,7 @@ class Batches:
         self._direct: set[str] = set()
         self._unseen: set[int] = set()
         self._downloads: dict[int, int] = {}
+        self._said: dict[int, tuple[str, int, str]] = {}
         self._tally = Tally()
 
     def terms(self) -> Terms | None:
@@ -276,5 +277,9 @@ class Batches:
         return len(left)
 
     def _news(self, job: Job, stage: Any, done: int, detail: str, total: int = 0) -> None:  # noqa: ANN401
-        self._tell(BatchNews(time.time(), job.remote_id, stage, done, total or job.texts, detail))
+        """Tell what happened, unless it is what was told last."""
+        said = (stage, done, detail)
+        if self._said.get(job.id) != said:
+            self._said[job.id] = said
+            self._tell(BatchNews(time.time(), job.remote_id, stage, done, total or job.texts, detail))
 

@@ -100,16 +100,18 @@ class Upkeep:
         """Bring the index up to date and wait for it; for batch jobs too, unless a search needs it. Raises
         MemoryTuiError.
         """
+        started = time.monotonic()
         report = self.ask(lambda store: self._sync(store, reason, force))
         if reason == "search" or self.batches.resident:
             return report
         tally = self.batches.join()
-        report = replace(report, embedded=report.embedded + tally.embedded, claimed=self.batches.waiting)
+        report = replace(report, embedded=report.embedded + tally.embedded, claimed=self.batches.waiting,
+                         seconds=time.monotonic() - started)
         if not tally.left:
             return report
         rest = self.ask(lambda store: self._sync(store, "batch", False))
         return replace(rest, **{name: getattr(report, name) for name in _OF_THE_FIRST},
-                       embedded=report.embedded + rest.embedded, seconds=report.seconds + rest.seconds)
+                       embedded=report.embedded + rest.embedded, seconds=time.monotonic() - started)
 
     def request_sync(self, reason: str = "manual", force: bool = False) -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated."""
