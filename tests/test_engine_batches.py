@@ -262,8 +262,11 @@ def test_without_wait_a_command_ends_and_the_next_one_fetches(world: World) -> N
         assert (report.claimed, report.embedded) == (6, 0)
         assert lacking(engine) == 6
     with world.open() as engine:
+        assert lacking(engine) == 6
+        assert ["6 texts wait" in notice.message for notice in engine.status().notices] == [True]
         assert engine.sync(reason="cli").embedded == 6
         assert lacking(engine) == 0
+        assert engine.status().notices == ()
     assert (len(world.play.jobs), world.direct) == (1, [])
 
 

@@ -139,8 +139,10 @@ class Upkeep:
 
     def freshness(self, store: Store, seen: Scan) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
+        from memory_tui.index import jobs
         from memory_tui.index.freshness import compare
 
+        self.batches.waiting = jobs.waiting(store)
         freshness = compare(seen, store.known(), self._plan.settings)
         self.unsearchable = tuple(
             [Unsearchable(f.path, f.state, f.detail) for f in freshness.stale.values()]
@@ -160,7 +162,6 @@ class Upkeep:
         with lock.wait_for(store.path, self._writer.closing):
             report = syncing.sync(store, self._plan.roots, provider, self._plan.settings, seen, self._tell,
                                   self._writer.closing, force, reason, str(self._chain.error or ""), terms)
-        self.batches.waiting = report.claimed
         if terms and not self._plan.once:
             self.batches.start()
         self.freshness(store, scan(self._plan.roots) if report.changed else seen)

@@ -66,7 +66,7 @@ def claim(store: Store, identity: Identity, terms: Terms) -> int:
     wanted = {digest: size for digest, size in lacking.items() if digest not in terms.direct}
     if len(wanted) >= terms.least:
         _make(store, identity, list(_groups(wanted, terms)))
-    return waiting(store, _of(identity))
+    return waiting(store)
 
 
 def _make(store: Store, identity: Identity, groups: Sequence[Sequence[str]]) -> None:
@@ -153,9 +153,10 @@ def forget(store: Store, job: Job) -> list[str] | None:
     return left if known else None
 
 
-def waiting(store: Store, space: Space) -> int:
-    """How many texts wait for a job for vectors of `space`."""
-    return sum(job.texts for job in jobs(store, space))
+def waiting(store: Store) -> int:
+    """How many texts wait for a job that makes vectors for this index."""
+    identity = store.identity()
+    return sum(job.texts for job in jobs(store, _of(identity))) if identity else 0
 
 
 def _forget_old(store: Store, identity: Identity, before: float) -> None:
