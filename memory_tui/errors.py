@@ -97,6 +97,12 @@ class ProviderError(MemoryTuiError):
     code = "provider"
 
 
+class ConsentUnsaved(MemoryTuiError):
+    """What a person agreed to, or took back, could not be written down."""
+
+    code = "consent"
+
+
 class Cancelled(MemoryTuiError):
     """The work was stopped because nobody waits for its answer any more."""
 

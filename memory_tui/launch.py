@@ -17,7 +17,7 @@ from memory_tui.workspace.roots import Roots
 
 OPENCLAW_PROFILE = "openclaw-2026.3"
 OWN_PROFILE = "recommended"
-DEFAULT_PROVIDER = "builtin"
+DEFAULT_PROVIDER = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,63 +1,60 @@
-"""What the choices come to for the embedding provider. Notes are sent to nobody who was not named on the command line.
+"""What the choices come to for the embedding providers: which, how they are asked, and who agreed to what.
 
-A configuration that names a remote provider was written for the agent, not for this program: following it silently
-would send every note to that host and cost money. So search goes by words until `--provider NAME` allows it.
+A configuration that names a remote provider was written for the agent, and a key in the environment for another
+program: following them silently would send every note to that host and cost money. So nothing is sent before a person
+has agreed once, for this workspace, provider and host; `--provider NAME` on the command line is such a word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memory_tui.config import Config
+from memory_tui.consent import Consents
 from memory_tui.embed import registry
-from memory_tui.embed.options import Jobs, ProviderSettings
+from memory_tui.embed.options import Batches, Jobs, ProviderSettings
 from memory_tui.embed.secret import Secret
-from memory_tui.errors import ProviderError
 from memory_tui.launch import Choices
-
-if TYPE_CHECKING:
-    from memory_tui.embed.chain import Chain
-    from memory_tui.embed.provider import Health
 
 NAMED = "--provider"
 
 
-def withheld(choices: Choices) -> ProviderError | None:
-    """Why the provider of the configuration is not used, None when it is."""
-    if choices.provider not in registry.REMOTE or choices.provider_origin == NAMED:
-        return None
-    return ProviderError(
-        f"{choices.provider_origin} names {choices.provider}, to which your notes would be sent; that needs your word.",
-        f"Run with --provider {choices.provider} to allow it, or --provider builtin for vectors made on this machine.")
-
-
-def settings(choices: Choices) -> ProviderSettings:
-    """The settings of the provider to make: as the configuration has them where it speaks of the same provider."""
-    if withheld(choices):
-        return ProviderSettings(requested="none")
+def settings(choices: Choices, consents: Consents) -> ProviderSettings:
+    """The settings of the providers to make: as the configuration has them where it speaks of the same provider."""
     config = choices.config
+    may_send = _may_send(choices, consents)
     if config.provider not in ("", "auto", choices.provider):
-        return ProviderSettings(requested=choices.provider, env=_lookup(config))
+        return ProviderSettings(requested=choices.provider, env=_lookup(config), may_send=may_send,
+                                batches=_batches(config))
     dims = config.value("outputDimensionality")
     fallback = str(config.value("fallback") or "")
     folder = config.value("local.modelCacheDir")
     return ProviderSettings(
         requested=choices.provider, model=config.model,
-        fallback=fallback if fallback in registry.NAMES and fallback not in registry.REMOTE else "",
+        fallback=fallback if fallback in registry.NAMES else "",
         base_url=str(config.value("remote.baseUrl") or ""), api_keys=_keys(config),
         headers={name: found.value for name, found in config.headers() if found.known},
         output_dimensionality=dims if isinstance(dims, int) else None,
+        input_type=str(config.value("inputType") or ""), query_input_type=str(config.value("queryInputType") or ""),
+        document_input_type=str(config.value("documentInputType") or ""),
         jobs=_jobs(config), model_path=str(config.value("local.modelPath") or ""),
-        model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None, env=_lookup(config))
+        model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None, env=_lookup(config),
+        may_send=may_send, batches=_batches(config))
 
 
-def health(refused: ProviderError | None, chain: Chain) -> Health:
-    """The state of the provider in words, or why the one that was asked for is not used."""
-    from memory_tui.embed.provider import Health
+def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool]:
+    named = choices.provider if choices.provider_origin == NAMED else ""
 
-    return Health(False, refused.message) if refused else chain.health()
+    def may_send(provider: str, host: str) -> bool:
+        return provider == named or consents.given(provider, host) is not None
+
+    return may_send
+
+
+def _batches(config: Config) -> Batches:
+    seconds = config.value("sync.embeddingBatchTimeoutSeconds")
+    return Batches(batch_seconds=float(seconds) if isinstance(seconds, int) else None)
 
 
 def _jobs(config: Config) -> Jobs:

@@ -15,6 +15,7 @@ from memory_tui.explain import record, why, wording
 from memory_tui.text.display import one_line, safe
 
 if TYPE_CHECKING:
+    from memory_tui.consent import Agreement
     from memory_tui.engine import Engine
     from memory_tui.index.compare import Comparison
     from memory_tui.index.sync import SyncReport
@@ -75,6 +76,13 @@ def news(event: Event) -> None:
     if isinstance(event, BatchNews):
         _warn(f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
               f"{event.detail and ', '}{one_line(event.detail)}")
+
+
+def agreed(made: Agreement | None, *, as_json: bool) -> None:
+    """What a person agreed to; None when nobody waited for it."""
+    if made and not as_json:
+        to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
+        _print(f"Agreed: {to} gets the notes of {notes}. To take it back: memory-tui provider --revoke.")
 
 
 def status(value: Status, *, as_json: bool) -> None:

@@ -258,15 +258,15 @@ def test_openclaw_s_configuration_chooses_its_profile(run: Callable, tmp_path: P
 
 def test_a_remote_provider_of_the_configuration_gets_nothing_by_itself(run: Callable, tmp_path: Path) -> None:
     config = tmp_path / "openclaw.json"
-    config.write_text('{agents: {defaults: {memorySearch: {provider: "openai"}}}}')
+    config.write_text('{agents: {defaults: {memorySearch: {provider: "openai", remote: {apiKey: "k"}}}}}')
     code, out, err = run("search", "router", "--config", str(config), "--profile", "recommended")
     assert code == 0
     assert "MEMORY.md" in out
     assert "Meaning-based recall is off" in err
     assert "openai" in err
-    assert "--provider openai" in err
+    assert "memory-tui index --yes" in err
     status = json.loads(run("status", "--config", str(config), "--json")[1])
-    assert "your notes would be sent" in status["providerState"]
+    assert "Your notes would be sent to api.openai.com" in status["providerState"]
 
 
 def test_no_vectors_on_purpose(run: Callable) -> None:

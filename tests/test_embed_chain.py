@@ -88,7 +88,8 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
     assert chain.provider().identity.provider == "builtin"
     assert chain.fallback is not None
     assert chain.fallback.as_dict() == {
-        "from": "openai", "to": "builtin", "reason": error.message, "at": time.at}
+        "from": "openai", "to": "builtin", "model": "minilm-static-256", "cause": error.message, "at": time.at,
+        "nextTry": time.at + 300}
     assert [one.message for one in told] == [f"{error.message} builtin is used instead of openai."]
     assert states(chain)[-2:] == [("openai", "given up"), ("builtin", "in use")]
     assert "in place of openai" in chain.health().detail
@@ -180,7 +181,7 @@ def test_the_fallback_takes_over_when_notes_or_questions_cannot_be_embedded(play
     assert before is not after
     assert (after.identity.provider, after.identity.model) == ("scripted", "hash-256")
     assert chain.fallback is not None
-    assert (chain.fallback.source, chain.fallback.to, chain.fallback.reason, chain.fallback.at) == (
+    assert (chain.fallback.source, chain.fallback.to, chain.fallback.cause, chain.fallback.at) == (
         "openai", "scripted", error.message, time.at)
     assert len(told) == 1
     assert states(chain) == [("openai", "given up"), ("scripted", "in use")]

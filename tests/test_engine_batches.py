@@ -87,8 +87,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     (tmp_path / "notes").mkdir()
     with serving(BatchPlay(), BatchHandler) as play:
         found = World(play, tmp_path)
-        monkeypatch.setattr(providing, "settings", lambda choices: replace(
-            usual(choices), clock=found.time.clock(), jobs=replace(usual(choices).jobs, least=found.least)))
+        monkeypatch.setattr(providing, "settings", lambda choices, consents: replace(
+            usual(choices, consents), clock=found.time.clock(),
+            jobs=replace(usual(choices, consents).jobs, least=found.least)))
         yield found
 
 

@@ -54,19 +54,6 @@ def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configure
     assert any("Omada" in text for request in play.asked for text in request.texts)
 
 
-def test_without_a_word_on_the_command_line_nothing_is_sent(
-        host: tuple[Play, str], workspace: Path, tmp_path: Path) -> None:
-    play, address = host
-    config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "k"}})
-    with Engine.open(Options(workspace=str(workspace), config=config, index=str(tmp_path / "i"))) as engine:
-        engine.sync()
-        trace = engine.search("omada")
-        assert trace.mode == "keywords only"
-        assert any("--provider openai" in notice.next_step for notice in trace.notices)
-        assert "needs your word" in engine.status().provider_state
-    assert list(play.asked) == []
-
-
 def test_an_outage_keeps_the_vectors_that_are_there(
         host: tuple[Play, str], workspace: Path, tmp_path: Path) -> None:
     play, address = host

@@ -18,6 +18,7 @@ def add(command: Declare) -> None:
     """Declare the commands."""
     index = command("index", "bring the index up to date")
     index.add_argument("--force", action="store_true", help="read every file again")
+    index.add_argument("--yes", action="store_true", help="agree that the provider gets the notes of this workspace")
     status = command("status", "what is indexed, by what, and what is missing")
     status.add_argument("--deep", action="store_true", help="also embed one text with the provider")
     search = command("search", "ask a question")
@@ -45,6 +46,8 @@ def _index(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
         engine.listen(report.news)
+        if hasattr(given, "yes"):
+            report.agreed(engine.embedding.agree(how="index --yes", sync=False), as_json=hasattr(given, "json"))
         outcome = engine.sync(force=hasattr(given, "force"), reason="cli")
         report.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0

@@ -46,7 +46,6 @@ PROVIDERS = ("auto", "openai", "local", "gemini", "voyage", "mistral", "ollama",
 NEWER_PROVIDERS = ("bedrock", "deepinfra", "github-copilot", "llama-cpp", "lmstudio", "openai-compatible")
 """What OpenClaw has from 2026.8 on."""
 
-_NO_REMOTE = "none here yet: requests are sent directly, with limits of their own"
 _NO_LOCAL = "none here yet: a local model runs with a context of 512 tokens"
 _NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself"
 _NOTES_ONLY = "none here: only Markdown is indexed"
@@ -64,9 +63,9 @@ _SEARCH: tuple[Key, ...] = (
     Key("multimodal.maxFileBytes", "whole", 10_485_760, "larger files are left out", _NOTES_ONLY, low=1),
     Key("experimental.sessionMemory", "switch", False, "allow transcripts as a source"),
     Key("provider", "text", "auto", "who turns text into vectors"),
-    Key("remote.baseUrl", "text", None, "address of the provider; used with --provider"),
-    Key("remote.apiKey", "secret", None, "key of the provider; used with --provider"),
-    Key("remote.headers", "headers", None, "headers that are sent along; used with --provider"),
+    Key("remote.baseUrl", "text", None, "address of the provider"),
+    Key("remote.apiKey", "secret", None, "key of the provider"),
+    Key("remote.headers", "headers", None, "headers that are sent along"),
     Key("remote.batch.enabled", "switch", False,
         "leave 256 texts or more to the slow and cheap batch service of openai, gemini or voyage"),
     Key("remote.batch.wait", "switch", True, "whether memory-tui index stays until the batch is done"),
@@ -74,12 +73,12 @@ _SEARCH: tuple[Key, ...] = (
     Key("remote.batch.pollIntervalMs", "whole", 2000, "first pause between two looks at a batch; pauses grow", low=1),
     Key("remote.batch.timeoutMinutes", "whole", 60, "when a batch is given up, and its texts are sent directly",
         low=1),
-    Key("fallback", "text", "none", "who is asked when the provider fails; never one that notes would be sent to"),
+    Key("fallback", "text", "none", "who is asked when the provider fails, with a model of its own"),
     Key("model", "text", None, "the provider's model; without it, its usual one"),
     Key("outputDimensionality", "whole", None, "length of the vectors, where a model has several", low=1),
-    Key("inputType", "text", None, "what an embedded text is called (2026.8)", _NO_REMOTE),
-    Key("queryInputType", "text", None, "the same, of a question (2026.8)", _NO_REMOTE),
-    Key("documentInputType", "text", None, "the same, of a note (2026.8)", _NO_REMOTE),
+    Key("inputType", "text", None, "what an embedded text is called (2026.8)"),
+    Key("queryInputType", "text", None, "the same, of a question (2026.8)"),
+    Key("documentInputType", "text", None, "the same, of a note (2026.8)"),
     Key("local.modelPath", "text", "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf",
         "GGUF file of the local provider"),
     Key("local.modelCacheDir", "path", None, "where downloaded models are kept"),
@@ -104,7 +103,7 @@ _SEARCH: tuple[Key, ...] = (
     Key("sync.sessions.deltaMessages", "whole", 50, "or after this many messages", _NO_SESSIONS),
     Key("sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted",
         _NO_SESSIONS),
-    Key("sync.embeddingBatchTimeoutSeconds", "whole", None, "when a batch of texts is given up", _NO_REMOTE, low=1),
+    Key("sync.embeddingBatchTimeoutSeconds", "whole", None, "when a batch of texts is given up", low=1),
     _knob("query.maxResults"),
     _knob("query.minScore"),
     _knob("query.hybrid.enabled"),

@@ -18,6 +18,7 @@ from memory_tui.embed.answers import Malformed
 from memory_tui.embed.background import Background
 from memory_tui.embed.failure import PASSING, RETRIED, ProviderFailure, State
 from memory_tui.embed.http import Http
+from memory_tui.embed.wire import require_consent
 from memory_tui.text.js import well_formed
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class BatchService:
 
     def upload(self, texts: Sequence[tuple[str, str]]) -> str:
         """Send a file of (id, text); returns what it is called there. Raises ProviderFailure, Cancelled."""
+        require_consent(self.space[0], self._http.host, self.settings)
         content = b"\n".join(json.dumps(self._api.line(text_id, well_formed(text)), ensure_ascii=False).encode()
                              for text_id, text in texts)
         file = self._api.upload(content, f"memory-tui-{hashlib.sha256(content).hexdigest()[:32]}")

@@ -18,12 +18,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from memory_tui.embed.options import BUILTIN_MODEL
 from memory_tui.embed.provider import Health, Identity, Vectors, identity_key
 from memory_tui.errors import ProviderError
 from memory_tui.text.js import well_formed
 
 DIMS = 256
-MODEL = "minilm-static-256"
+MODEL = BUILTIN_MODEL
 TABLE = Path(__file__).parent / "table" / "minilm-static-256.npz"
 UNKNOWN = "[UNK]"
 MAX_INPUT_BYTES = 8000

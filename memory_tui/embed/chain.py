@@ -9,35 +9,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.embed import registry
-from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, state_of
+from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, State, state_of
+from memory_tui.embed.fallback import Fallback
 from memory_tui.embed.links import Link, LinkState, Role
 from memory_tui.embed.options import ProviderSettings
 from memory_tui.errors import ProviderError
 
 if TYPE_CHECKING:
     from memory_tui.embed.batch_service import BatchService
-    from memory_tui.embed.provider import Health, Provider
+    from memory_tui.embed.provider import Health, Identity, Provider
 
 NONE = "none"
 _PROBE = "A note about embeddings."
-
-
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """That `to` took the place of `source`, why, and when (epoch seconds)."""
-
-    source: str
-    to: str
-    reason: str
-    at: float
-
-    def as_dict(self) -> dict[str, str | float]:
-        """JSON-ready: from, to, reason, at."""
-        return {"from": self.source, "to": self.to, "reason": self.reason, "at": self.at}
 
 
 class Chain:
@@ -93,7 +80,7 @@ class Chain:
             error, fallback = link.error if link else None, self.fallback
         if error is None or fallback is None:
             return error
-        return ProviderFailure(state_of(error), f"{fallback.reason} {fallback.to}, in its place: {error.message}",
+        return ProviderFailure(state_of(error), f"{fallback.cause} {fallback.to}, in its place: {error.message}",
                                error.next_step)
 
     def health(self) -> Health:
@@ -126,24 +113,21 @@ class Chain:
 
         `norm` is the length of a vector, `selfSimilarity` the cosine of one text embedded twice; both should be 1.
         """
-        provider = self.provider()
         with self._lock:
             link = next((one for one in self._all() if one.name == name), None) if name else \
-                self._all()[self._active] if provider else None
+                self._all()[self._active] if self.name != NONE else None
         if link is None:
             error = self.error
             return {"ok": False, **({"error": error.message, "nextStep": error.next_step} if error else {})}
-        link.reset()
         started = time.perf_counter()
         try:
-            first, second = link.embed([_PROBE, _PROBE], "document")
-            identity = link.identity
+            (first, second), identity = link.try_out(_PROBE)
         except ProviderError as error:
             return {"ok": False, "provider": link.name, "error": error.message, "nextStep": error.next_step,
                     "state": state_of(error).value}
         return {"ok": True, "provider": identity.provider, "model": identity.model, "dims": identity.dims,
                 "ms": (time.perf_counter() - started) * 1000, "norm": float(first @ first) ** 0.5,
-                "selfSimilarity": float(first @ second), "host": link.show(True, False).host}
+                "selfSimilarity": float(first @ second), "host": link.host}
 
     def restore(self) -> None:
         """Go back to the first choice, and ask at once whoever is paused."""
@@ -152,10 +136,92 @@ class Chain:
             for link in self._links or ():
                 link.reset()
 
+    def choose_again(self) -> None:
+        """Begin anew, because what decides the choice has changed: an agreement, a key, a file."""
+        with self._lock:
+            links, self._links, self._passed_over, self._active, self.fallback = self._links, None, [], 0, None
+        for link in links or ():
+            link.close()
+
     def close(self) -> None:
         """Give up every call that is under way and release what the providers hold; takes 0.3 s at most."""
         for link in self._links or ():
             link.close()
+
+    # --- what a sync does ------------------------------------------------------------------------------------------
+
+    def resume(self, fallback: Fallback) -> None:
+        """Start where an earlier process ended: with the fallback, while the first choice is not to be asked."""
+        if self.name == NONE or fallback.next_try is None or self.settings.clock.now() >= fallback.next_try:
+            return
+        with self._lock:
+            names = [link.name for link in self._all()[:2]]
+            if self._active == 0 and names == [fallback.source, fallback.to]:
+                self._active, self.fallback = 1, fallback
+
+    def reconsider(self) -> bool:
+        """Go back to the first choice when its time has come and it answers; whether it did. Asks it."""
+        with self._lock:
+            fallback, first = self.fallback, self._all()[0] if self.fallback else None
+        if fallback is None or first is None:
+            return False
+        due = first.next_try or fallback.next_try
+        if first.lacks_consent or (due is not None and self.settings.clock.now() < due):
+            return False
+        try:
+            first.try_out(_PROBE)
+        except ProviderError:
+            return False
+        with self._lock:
+            self._active, self.fallback = 0, None
+        return True
+
+    def proven(self, space: Identity | None) -> Provider | None:
+        """The provider in use; where its vectors would take the place of those of `space`, one that answers.
+
+        None when there is none, on purpose or because of `error`: then what is there should stay.
+        """
+        while (provider := self.provider()) is not None:
+            link = self._current()
+            try:
+                if space is not None and not link.worked and link.identity != space:
+                    link.try_out(_PROBE)
+            except ProviderError:
+                if self._current() is link:
+                    return None
+            else:
+                return provider
+        return None
+
+    def of_space(self, space: Identity) -> Provider | None:
+        """The provider that makes vectors of `space`, where the chain has it; otherwise the one in use."""
+        if self.name == NONE:
+            return None
+        with self._lock:
+            for link in self._all():
+                if link.name == space.provider and link is not self._current() and link.lacks() is None:
+                    return link
+        return self.provider()
+
+    @property
+    def next_try(self) -> float | None:
+        """Epoch second at which a provider that failed may be asked again."""
+        with self._lock:
+            links = self._links or []
+            times = [link.next_try for link in links[:self._active + 1] if link.error is not None]
+        return min((at for at in times if at is not None), default=None)
+
+    @property
+    def proposal(self) -> LinkState | None:
+        """The provider that would be used if the person agreed that it gets the notes; None when that is not it."""
+        with self._lock:
+            if self.name == NONE:
+                return None
+            links = self._all()
+            waiting = [state for state in self._passed_over if not state.agreed]
+            if links[0].lacks_consent:
+                return links[0].show(self._active == 0, self._active > 0)
+        return waiting[0] if waiting else None
 
     # --- what happens by itself ------------------------------------------------------------------------------------
 
@@ -175,7 +241,8 @@ class Chain:
         found: list[Link] = []
         for name in registry.AUTOMATIC:
             # What was said about endpoint and key is for one provider, and must not be sent to another one.
-            taken = any(link.name in registry.REMOTE for link in found)
+            taken = any(link.name in registry.REMOTE for link in found) or any(
+                not state.agreed for state in self._passed_over)
             settings = self.settings.for_provider(name) if taken else replace(self.settings, requested=name)
             link = self._link(name, "automatic", settings)
             if (error := link.lacks()) is None:
@@ -183,8 +250,13 @@ class Chain:
             else:
                 self._passed_over.append(LinkState(
                     name, "automatic", "passed over", error.message, error=error.message, next_step=error.next_step,
-                    cause=state_of(error).value))
+                    cause=state_of(error).value, host=link.host, model=link.model,
+                    agreed=state_of(error) is not State.NO_CONSENT))
         return found
+
+    def _current(self) -> Link:
+        with self._lock:
+            return self._all()[self._active]
 
     def _link(self, name: str, role: Role, settings: ProviderSettings) -> Link:
         return Link(name, role, settings, self._failed)
@@ -195,13 +267,14 @@ class Chain:
             return False
         with self._lock:
             links, known = self._all(), link.error is not None and state_of(link.error) is state_of(error)
-            link.error = error
+            link.error, link.failed_at = error, self.settings.clock.now()
             follows = links[self._active + 1] if self._active + 1 < len(links) else None
             moved = link is links[self._active] and follows is not None and link.gives_way(follows, error)
             if moved:
                 self._active += 1
                 to = links[self._active].name
-                self.fallback = Fallback(link.name, to, error.message, self.settings.clock.now())
+                self.fallback = Fallback(link.name, to, links[self._active].model, error.message,
+                                         self.settings.clock.now(), link.next_try)
                 error = ProviderFailure(state_of(error), f"{error.message} {to} is used instead of {link.name}.",
                                         error.next_step)
         if moved or not known:

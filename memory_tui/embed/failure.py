@@ -17,6 +17,7 @@ class State(Enum):
 
     RATE_LIMIT = "rate limit"
     QUOTA = "quota exhausted"
+    NO_CONSENT = "needs your word"
     NO_KEY = "no key"
     BAD_KEY = "bad key"
     UNKNOWN_MODEL = "unknown model"
@@ -43,6 +44,7 @@ OF_THE_TEXT = frozenset({State.TOO_LONG, State.TOO_LARGE})
 ADVICE: Mapping[State, str] = {
     State.RATE_LIMIT: "Wait; memory-tui tries again by itself, with one request at a time.",
     State.QUOTA: "Look at plan and billing of the account, or choose another provider.",
+    State.NO_CONSENT: "See what would be sent: memory-tui index --dry-run. To agree: memory-tui index --yes.",
     State.NO_KEY: "Put the key into the environment or into remote.apiKey, or choose another provider.",
     State.BAD_KEY: "Check the key, and that it may be used for embeddings.",
     State.UNKNOWN_MODEL: "Check model and remote.baseUrl.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import ipaddress
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -17,7 +16,7 @@ from memory_tui import __version__
 from memory_tui.embed.classify import judge
 from memory_tui.embed.failure import ProviderFailure, State
 from memory_tui.embed.secret import Redactor
-from memory_tui.embed.wire import host_of
+from memory_tui.embed.wire import host_of, on_this_machine
 
 _MOST_BYTES = 64 << 20
 """A longer answer is none that a request of 8,000 bytes can have."""
@@ -42,7 +41,7 @@ class Http:
         self._base = base_url
         self._redact = Redactor.of_headers(headers, *auth, _userinfo(base_url))
         # No proxy stands between this machine and itself.
-        proxies = not _is_loopback(self.host)
+        proxies = not on_this_machine(self.host)
         self._clients = [
             httpx.AsyncClient(headers=_merged(_USUAL, one, headers), timeout=None, follow_redirects=False,
                               trust_env=proxies)
@@ -162,14 +161,6 @@ def _merged(*headers: Mapping[str, str]) -> httpx.Headers:
     for each in headers:
         merged.update(each)
     return merged
-
-
-def _is_loopback(host: str) -> bool:
-    name = host.rpartition(":")[0] or host
-    try:
-        return ipaddress.ip_address(name.strip("[]")).is_loopback
-    except ValueError:
-        return name == "localhost"
 
 
 def _userinfo(url: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from memory_tui.embed import registry
 from memory_tui.embed.failure import PASSING, state_of
 from memory_tui.embed.options import ProviderSettings
+from memory_tui.embed.wire import may_send, on_this_machine, require_consent
 from memory_tui.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ class LinkState:
 
     `state` is "in use", "waiting" (its turn has not come), "passed over" (it lacks something), "failing" (in use, and
     its last call failed), "paused" (the same, not asked before `next_try`, in epoch seconds) or "given up" (another
-    one has its place). `error` and `next_step` are about its last failure. `last_ms` is the time of its last call.
+    one has its place). `error` and `next_step` are about its last failure, `failed_at` (epoch seconds) is when it was.
+    `last_ms` is the time of its last call. `agreed` tells whether notes may be sent to `host`; nothing has to be
+    agreed about this machine, where `host` is empty or loopback.
     """
 
     name: str
@@ -36,19 +39,17 @@ class LinkState:
     cause: str = ""
     next_step: str = ""
     next_try: float | None = None
+    failed_at: float | None = None
     last_ms: float = 0.0
     calls: int = 0
     texts: int = 0
+    model: str = ""
+    agreed: bool = True
 
 
 @runtime_checkable
 class Pausing(Protocol):
     """A provider that is left alone for a while after a failure."""
-
-    @property
-    def host(self) -> str:
-        """Where it is; empty on this machine."""
-        ...
 
     @property
     def next_try(self) -> float | None:
@@ -67,16 +68,37 @@ class Link:
                  on_failure: Callable[[Link, ProviderError], bool]) -> None:
         self.name, self.role, self.settings = name, role, settings
         self.error: ProviderError | None = None
+        self.failed_at: float | None = None
         self.worked = False
         self.calls = self.texts = 0
         self._on_failure = on_failure
         self._provider: Provider | None = None
         self._batches: BatchService | None = None
 
+    @property
+    def host(self) -> str:
+        """Where it sends text; empty when it sends none, or lacks too much to be asked."""
+        try:
+            return registry.host(self.name, self.settings)
+        except ProviderError:
+            return ""
+
+    @property
+    def remote(self) -> bool:
+        """Whether text leaves this machine."""
+        host = self.host
+        return bool(host) and not on_this_machine(host)
+
+    @property
+    def next_try(self) -> float | None:
+        """Epoch second before which it is not asked."""
+        pausing = self._pausing
+        return pausing.next_try if pausing else None
+
     def make(self) -> None:
-        """Make the provider, once. Raises ProviderError."""
-        if self._provider is None:
-            self._provider = registry.create(self.name, self.settings)
+        """Make the provider, once. Raises ProviderError, also when nobody agreed that it gets notes."""
+        require_consent(self.name, self.host, self.settings)
+        self._create()
 
     def batches(self) -> BatchService | None:
         """Its batch service, where it has one and it is switched on; asks nobody. Raises ProviderError."""
@@ -88,9 +110,43 @@ class Link:
         """Why `auto` cannot choose it, if it cannot; asks nobody."""
         try:
             registry.check(self.name, self.settings)
+            require_consent(self.name, self.host, self.settings)
         except ProviderError as error:
             return error
         return None
+
+    @property
+    def model(self) -> str:
+        """The model it asks for; empty where there is only one."""
+        return registry.model(self.name, self.settings)
+
+    @property
+    def lacks_consent(self) -> bool:
+        """Whether nothing may be sent, because nobody agreed to it."""
+        return not may_send(self.name, self.host, self.settings)
+
+    def _create(self) -> Provider:
+        if self._provider is None:
+            self._provider = registry.create(self.name, self.settings)
+        return self._provider
+
+    def try_out(self, text: str) -> tuple[Vectors, Identity]:
+        """The vectors of `text`, twice, and their space. For a text of the program's own: nobody has to agree to it.
+
+        Raises ProviderError, Cancelled.
+        """
+        self.reset()
+        try:
+            provider = self._create()
+            vectors = provider.embed([text, text], "document")
+            identity = provider.identity
+        except ProviderError as error:
+            self._on_failure(self, error)
+            raise
+        self.worked = True
+        if not self.lacks_consent:
+            self.error = None
+        return vectors, identity
 
     def gives_way(self, to: Link, error: ProviderError) -> bool:
         """Whether `to` should take its place after `error`.
@@ -110,8 +166,7 @@ class Link:
         """Its state, where it is the `active` one or comes `before` that."""
         provider, error = self._provider, self.error
         health = provider.health() if provider else None
-        pausing = self._pausing
-        next_try = pausing.next_try if pausing else None
+        next_try = self.next_try
         if active:
             state: Literal["in use", "waiting", "failing", "paused", "given up"] = (
                 "in use" if error is None else "paused" if next_try else "failing")
@@ -119,9 +174,10 @@ class Link:
             state = "given up" if before else "waiting"
         return LinkState(
             self.name, self.role, state, detail=health.detail if health else error.message if error else "not used yet",
-            host=pausing.host if pausing else "", error=error.message if error else "",
+            host=self.host, error=error.message if error else "",
             cause=state_of(error).value if error else "", next_step=error.next_step if error else "",
-            next_try=next_try, last_ms=health.last_ms if health else 0.0, calls=self.calls, texts=self.texts)
+            next_try=next_try, failed_at=self.failed_at, last_ms=health.last_ms if health else 0.0, calls=self.calls,
+            texts=self.texts, model=self.model, agreed=not self.lacks_consent)
 
     # --- what a provider does --------------------------------------------------------------------------------------
 
@@ -144,6 +200,8 @@ class Link:
         self.calls += 1
         self.texts += len(texts)
         try:
+            # Agreement can be taken back at any time, by another process too.
+            require_consent(self.name, self.host, self.settings)
             vectors = self._made.embed(texts, kind)
         except ProviderError as error:
             self._on_failure(self, error)

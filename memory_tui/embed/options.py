@@ -13,6 +13,8 @@ from memory_tui.embed.secret import Secret
 
 DEFAULT_MODEL_PATH = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
 
+BUILTIN_MODEL = "minilm-static-256"
+
 
 async def _sleep(seconds: float) -> None:
     import asyncio
@@ -71,6 +73,12 @@ class Progress:
     total: int
 
 
+def nobody(provider: str, host: str) -> bool:
+    """Who may be sent notes as long as nobody has agreed to anything: no provider at any host."""
+    del provider, host
+    return False
+
+
 def no_progress(progress: Progress) -> None:
     """The listener of those who do not listen."""
     del progress
@@ -82,7 +90,8 @@ class ProviderSettings:
 
     `requested` is a provider's name, or auto. `model` is the requested provider's; a fallback has its own default.
     `api_keys` come before the environment, and are tried in turn where the provider allows several. `env` looks a
-    variable up.
+    variable up. `may_send` tells whether a person agreed that notes go to a provider at a host; it is asked before
+    each call, and not about this machine.
     """
 
     requested: str = "auto"
@@ -101,6 +110,7 @@ class ProviderSettings:
     batches: Batches = Batches()
     jobs: Jobs = Jobs()
     env: Callable[[str], str | None] = field(default=os.environ.get, repr=False)
+    may_send: Callable[[str, str], bool] = field(default=nobody, repr=False)
     on_progress: Callable[[Progress], None] = field(default=no_progress, repr=False)
     clock: Clock = Clock()
 

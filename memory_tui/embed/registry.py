@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memory_tui.embed.options import ProviderSettings
+from memory_tui.embed.options import BUILTIN_MODEL, DEFAULT_MODEL_PATH, ProviderSettings
 from memory_tui.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -94,6 +94,28 @@ def check(name: str, settings: ProviderSettings) -> None:
         gguf.check(settings, on_disk=True)
     elif name not in _MAKERS:
         raise _unknown(name)
+
+
+def host(name: str, settings: ProviderSettings) -> str:
+    """Where `name` sends text, with the port where one is named; empty when it sends none. Asks nobody.
+
+    Raises ProviderError for what `settings` lack.
+    """
+    from memory_tui.embed.wire import host_of
+
+    return host_of(_WIRES[name](settings).base_url) if name in _WIRES else ""
+
+
+def model(name: str, settings: ProviderSettings) -> str:
+    """The model that `name` will ask for, as far as is known before it is made; asks nobody."""
+    if name in _WIRES:
+        try:
+            return _WIRES[name](settings).model
+        except ProviderError:
+            return settings.model
+    if name == "local":
+        return settings.model_path or DEFAULT_MODEL_PATH
+    return BUILTIN_MODEL if name == "builtin" else ""
 
 
 def create(name: str, settings: ProviderSettings | None = None) -> Provider:

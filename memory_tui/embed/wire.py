@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -115,9 +116,31 @@ def host_of(url: str) -> str:
     """The host and port in `url`, without user and password; empty when there is none."""
     try:
         parts = urlsplit(url)
-        return f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}"
+        name = parts.hostname or ""
+        return f"{f'[{name}]' if ':' in name else name}{f':{parts.port}' if parts.port else ''}"
     except ValueError:
         return ""
+
+
+def on_this_machine(host: str) -> bool:
+    """Whether `host`, with a port or without, is this machine's loopback: what is sent there goes to nobody else."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def may_send(name: str, host: str, settings: ProviderSettings) -> bool:
+    """Whether notes may be sent to the provider `name` at `host`: always on this machine, else where it was agreed."""
+    return not host or on_this_machine(host) or settings.may_send(name, host)
+
+
+def require_consent(name: str, host: str, settings: ProviderSettings) -> None:
+    """Raises ProviderFailure unless notes may be sent to the provider `name` at `host`."""
+    if not may_send(name, host, settings):
+        raise ProviderFailure(State.NO_CONSENT, f"Your notes would be sent to {host} ({name}), and you have not agreed "
+                                                "to that yet; nothing was sent.")
 
 
 def without_slash(base: str) -> str:

@@ -10,8 +10,10 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from memory_tui import launch, providing
+from memory_tui.consent import Consents
 from memory_tui.embed.chain import Chain
 from memory_tui.engine.asking import Asking
+from memory_tui.engine.embedding import Embedding
 from memory_tui.engine.upkeep import Upkeep
 from memory_tui.errors import ProviderError
 from memory_tui.events import Event, Listener, ProviderChanged, ignore
@@ -45,9 +47,11 @@ class Engine:
     def __init__(self, plan: Plan, listener: Listener = ignore) -> None:
         self.plan = plan
         self._listener = listener
-        self._withheld = providing.withheld(plan)
-        self._chain = Chain(providing.settings(plan), self._provider_failed)
-        self._upkeep = Upkeep(plan, self._chain, self._withheld, self._tell)
+        self._consents = Consents(plan.workspace)
+        self._chain = Chain(providing.settings(plan, self._consents), self._provider_failed)
+        self._upkeep = Upkeep(plan, self._chain, self._consents, self._tell)
+        self.embedding = Embedding(self._chain, self._consents, lambda: self._upkeep.request_sync("provider"))
+        """Providers, agreements, and what would be sent."""
         self._asking = Asking(plan, self._chain, self._upkeep, self.notices)
 
     # --- opening and closing ---------------------------------------------------------------------------------------
@@ -84,6 +88,9 @@ class Engine:
     def _provider_failed(self, error: ProviderError) -> None:
         if not self._upkeep.closing:
             self._tell(ProviderChanged(time.time(), self.plan.provider, False, error.message))
+            if self._chain.fallback is not None:
+                # The index has to be made again with the vectors of the other one.
+                self._upkeep.request_sync("provider")
 
     # --- what it was opened with -----------------------------------------------------------------------------------
 
@@ -119,7 +126,7 @@ class Engine:
         """What a person should know about configuration, index and provider before trusting an answer."""
         found = [Notice("config", problem) for problem in self.plan.config.problems]
         found += [Notice("index", text) for text in self._upkeep.notices]
-        if (error := self._withheld or self._chain.error) is not None:
+        if (error := self._chain.error) is not None:
             found.append(Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step))
         if waiting := self._upkeep.batches.waiting:
             found.append(Notice(
@@ -184,7 +191,7 @@ class Engine:
             seen = scan(self.plan.roots)
             return overview.status(
                 self.plan, store, seen, self._upkeep.freshness(store, seen),
-                health=providing.health(self._withheld, self._chain),
+                health=self._chain.health(),
                 watching=(self.watching, self._upkeep.watch_detail),
                 probe=self._chain.probe() if deep else None, notices=self.notices())
 

@@ -55,7 +55,7 @@ class Asking:
         self._upkeep.sweep()
         with self.reader() as store, cancel.around(store.interrupt):
             corpus, dates = self._current(store)
-            provider = self._chain.provider() if corpus.identity else None
+            provider = self._chain.of_space(corpus.identity) if corpus.identity else None
             sources = Sources(store, corpus, dates, provider, unsearchable=self._upkeep.unsearchable,
                               notices=self._notices())
             return gather(query, sources, now, source)

@@ -11,15 +11,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_tui import providing
 from memory_tui.engine.batches import Batches
-from memory_tui.errors import MemoryTuiError, ProviderError
+from memory_tui.engine.supply import Supply
+from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, Noticed, ProviderChanged, WatchChanged
 from memory_tui.index.writer import Writer
 from memory_tui.search.trace import Unsearchable
 from memory_tui.workspace.roots import Scan, scan
 
 if TYPE_CHECKING:
+    from memory_tui.consent import Consents
     from memory_tui.embed.chain import Chain
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
@@ -40,7 +41,7 @@ _OF_THE_FIRST = ("reason", "found", "indexed", "touched", "unchanged", "removed"
 class Upkeep:
     """The index of one plan, kept as its files are; `tell` hears of everything that happens until `close`."""
 
-    def __init__(self, plan: Plan, chain: Chain, withheld: ProviderError | None,
+    def __init__(self, plan: Plan, chain: Chain, consents: Consents,
                  tell: Callable[[Event], None]) -> None:
         self.path = plan.index
         """Where the index is; another folder than planned when that one cannot be written."""
@@ -50,7 +51,8 @@ class Upkeep:
         self.watch_detail = "off"
         self._plan = plan
         self._chain = chain
-        self._withheld = withheld
+        self._supply = Supply(plan, chain, consents, lambda: self.request_sync("provider"),
+                              lambda text: self._tell(Noticed(time.time(), text)))
         self._listener = tell
         self._writer = Writer(self._open_store, self._report_failure)
         self._lock = threading.RLock()
@@ -81,6 +83,7 @@ class Upkeep:
         """Ask everything to end, without waiting for the writer."""
         self._writer.closing.set()
         self.batches.close()
+        self._supply.stop()
         with self._lock:
             watcher, self._watcher = self._watcher, None
         if watcher is not None:
@@ -156,16 +159,20 @@ class Upkeep:
 
         with self._lock:
             self._sync_wanted = False
-        provider, terms = self._chain.provider(), self.batches.terms()
         seen = scan(self._plan.roots)
         self.freshness(store, seen)
         with lock.wait_for(store.path, self._writer.closing):
-            report = syncing.sync(store, self._plan.roots, provider, self._plan.settings, seen, self._tell,
-                                  self._writer.closing, force, reason, str(self._chain.error or ""), terms)
+            while True:
+                provider, terms = self._supply.provider(store), self.batches.terms()
+                report = syncing.sync(store, self._plan.roots, provider, self._plan.settings, seen, self._tell,
+                                      self._writer.closing, force, reason, str(self._chain.error or ""), terms)
+                if not report.error or self.closing or not self._supply.moved_from(provider):
+                    break
+            self._supply.settle(store)
         if terms and not self._plan.once:
             self.batches.start()
         self.freshness(store, scan(self._plan.roots) if report.changed else seen)
-        health = providing.health(self._withheld, self._chain)
+        health = self._chain.health()
         self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))
         return report
 

@@ -201,6 +201,14 @@ def _put_vec0(store: Store, which: str, values: Sequence[int | str]) -> None:
             "AND e.embedding <> zeroblob(length(e.embedding))", values)
 
 
+def remember(store: Store, key: str, value: str) -> None:
+    """Put `value` under `key` into the index's notes about itself; an empty one forgets it."""
+    with store.writing():
+        store.query("DELETE FROM meta WHERE key = ?", (key,))
+        if value:
+            store.query("INSERT INTO meta VALUES(?, ?)", (key, value))
+
+
 # --- the whole -----------------------------------------------------------------------------------------------------
 
 def reset(store: Store, recipe: Recipe) -> None:

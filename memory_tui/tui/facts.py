@@ -122,7 +122,8 @@ def _provider(status: Status) -> Health:
         return Health(f"{status.requested_provider} failed", False, cause)
     if status.requested_provider == "none":
         return Health("embedding off", True, "no provider was asked for")
-    return Health(f"{status.requested_provider} ok", True, status.provider_state)
+    made_by = status.provider if status.requested_provider == "auto" and status.chunks else status.requested_provider
+    return Health(f"{made_by} ok", True, status.provider_state)
 
 
 def _vector(status: Status) -> Health:

@@ -1,0 +1,92 @@
+"""Who makes the vectors of a sync: the provider in use, proven before it replaces anything, and its fallback."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memory_tui.embed.fallback import Fallback
+from memory_tui.embed.links import Link
+from memory_tui.errors import ConsentUnsaved
+from memory_tui.providing import NAMED
+
+if TYPE_CHECKING:
+    from memory_tui.consent import Consents
+    from memory_tui.embed.chain import Chain
+    from memory_tui.embed.provider import Provider
+    from memory_tui.index.store import Store
+    from memory_tui.launch import Plan
+
+_FALLBACK = "fallback"
+_SOONEST_SECONDS = 1.0
+
+
+class Supply:
+    """The chain of one plan as its syncs use it; `ask_again` is called when a provider that failed may be tried."""
+
+    def __init__(self, plan: Plan, chain: Chain, consents: Consents, ask_again: Callable[[], None],
+                 notice: Callable[[str], None]) -> None:
+        self._plan = plan
+        self._chain = chain
+        self._consents = consents
+        self._ask_again, self._notice = ask_again, notice
+        self._resumed = False
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def provider(self, store: Store) -> Provider | None:
+        """Who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
+        if not self._resumed:
+            self._resumed = True
+            if (record := recorded(store)) is not None:
+                self._chain.resume(record)
+        self._chain.reconsider()
+        provider = self._chain.proven(store.identity())
+        if isinstance(provider, Link) and provider.remote and self._plan.provider_origin == NAMED:
+            self._remember(provider)
+        return provider
+
+    def moved_from(self, provider: Provider | None) -> bool:
+        """Whether another one has taken the place of `provider` meanwhile."""
+        return provider is not None and self._chain.provider() not in (provider, None)
+
+    def settle(self, store: Store) -> None:
+        """Write down a fallback for `status` and the next process, and plan the next try of who failed."""
+        from memory_tui.index import writes
+
+        fallback = self._chain.fallback
+        if fallback != recorded(store):
+            writes.remember(store, _FALLBACK, json.dumps(fallback.as_dict()) if fallback else "")
+        at = self._chain.next_try
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if at is not None and not self._plan.once:
+                self._timer = threading.Timer(max(_SOONEST_SECONDS, at - time.time()), self._ask_again)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def stop(self) -> None:
+        """Plan no further try."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _remember(self, link: Link) -> None:
+        """`--provider NAME` was a person's word; it holds from now on."""
+        try:
+            self._consents.agree(link.name, link.host, NAMED)
+        except ConsentUnsaved as error:
+            self._notice(f"{error.message} {error.next_step}")
+
+
+def recorded(store: Store) -> Fallback | None:
+    """The fallback that made the vectors in `store`; None when the first choice did."""
+    try:
+        return Fallback.from_dict(json.loads(store.meta(_FALLBACK) or "{}"))
+    except (ValueError, KeyError, TypeError):
+        return None
