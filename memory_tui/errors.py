@@ -8,6 +8,7 @@ MemoryTuiError
  +-- SettingError        a value that no knob accepts
  +-- QueryError          a question that cannot be asked
  +-- LabelError          labelled questions that cannot be read, written or used
+ +-- EditRefused         a change of notes that is not made, and why
  +-- IndexUnavailable    the index file cannot be opened, written or trusted
  +-- ProviderError       text could not be turned into vectors
  +-- Cancelled           somebody no longer wants the answer
@@ -82,6 +83,13 @@ class LabelError(MemoryTuiError):
     """Labelled questions that cannot be read or written, or that do not say enough."""
 
     code = "labels"
+    exit_status = 2
+
+
+class EditRefused(MemoryTuiError):
+    """A change of notes that is not made; nothing was written, or what was written is taken back."""
+
+    code = "edit_refused"
     exit_status = 2
 
 

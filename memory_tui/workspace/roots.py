@@ -22,7 +22,7 @@ from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Rule, Scan, Wal
 
 __all__ = [
     "MAX_BYTES", "ExtraPath", "Found", "LeftOut", "NoteMissing", "PathVerdict", "Roots", "Rule", "Scan",
-    "contained", "locate", "scan", "storable", "why_path",
+    "contained", "destination", "locate", "scan", "storable", "why_path",
 ]
 
 ROOT_NOTES = ("MEMORY.md", "memory.md")
@@ -166,6 +166,23 @@ def contained(roots: Roots, path: str) -> str:
 
 def locate(roots: Roots, path: str) -> Found:
     """The note `path` as it is on disk now. Raises PathRefused and NoteMissing like `contained`."""
+    root, absolute, stored = destination(roots, path)
+    try:
+        status = os.lstat(absolute)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NoteMissing(f"There is no note {stored}.", "Look for its path in the list of files.") from None
+    except (OSError, ValueError) as error:
+        raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise PathRefused(f"{stored} is not a regular file.", _PLACES)
+    return Found(stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root)
+
+
+def destination(roots: Roots, path: str) -> tuple[str, str, str]:
+    """Where the note `path` is or would be: the root that reaches it, its absolute and its stored path.
+
+    Nothing need be there. Raises PathRefused for what is no path of a note, or lies behind a link.
+    """
     if not js.trim(path) or "\0" in path:
         raise PathRefused("This is not a path of a note.", _PLACES)
     absolute = _absolute(roots, js.trim(path))
@@ -178,14 +195,9 @@ def locate(roots: Roots, path: str) -> Found:
     try:
         for link in _linked(root, absolute):
             raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
-        status = os.lstat(absolute)
-    except (FileNotFoundError, NotADirectoryError):
-        raise NoteMissing(f"There is no note {stored}.", "Look for its path in the list of files.") from None
     except (OSError, ValueError) as error:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
-    if not stat.S_ISREG(status.st_mode):
-        raise PathRefused(f"{stored} is not a regular file.", _PLACES)
-    return Found(stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root)
+    return root, absolute, stored
 
 
 _PLACES = "Name MEMORY.md, memory.md, a .md file below memory/, or one below the configured extraPaths."

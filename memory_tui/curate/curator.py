@@ -1,0 +1,257 @@
+"""The one object a front end holds to change notes: plan a change, show it, make it, take it back.
+
+Making a change waits for the disk, for the journal and at worst a second or two for another program, so it belongs on
+a worker thread. Planning reads one or two notes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memory_tui.curate import recover, swap
+from memory_tui.curate.folder import parent
+from memory_tui.curate.journal import KEEP_DAYS, Entry, Journal, place
+from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay
+from memory_tui.curate.write import Touching, Written, current, planned, write
+from memory_tui.errors import EditRefused, MemoryTuiError
+from memory_tui.workspace.roots import Roots
+
+_PRUNE_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too."""
+
+    entry: Entry
+    change: Change
+    merged: tuple[str, ...]
+
+
+class Curator:
+    """Changes of the notes below `roots`, with their journal. Every method may be called from any thread.
+
+    `read_only` is why nothing may be written, empty when it may; `changed` is called after each change with its paths.
+    """
+
+    def __init__(self, roots: Roots, *, read_only: str = "", journal: Path | None = None,
+                 changed: Callable[[tuple[str, ...]], None] | None = None,
+                 clock: Callable[[], float] = time.time) -> None:
+        self.roots = roots
+        self.read_only = read_only
+        self.journal = Journal(journal or place(roots.workspace), clock)
+        self._changed = changed
+        self._pruned = 0.0
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a note now, None when it is not there. Raises PathRefused, Unreadable."""
+        return current(self.roots, path)
+
+    # --- making ----------------------------------------------------------------------------------------------------
+
+    def apply(self, change: Change, *, merging: bool = True) -> Done:
+        """Make `change`. What others changed meanwhile is kept by a merge where it does not touch.
+
+        Raises Conflict, with the text kept as a draft, when it touches or with `merging` off; ReadOnly, Busy,
+        NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
+        """
+        return self._make(change, merging=merging)
+
+    def undo(self, number: int | None = None, *, merging: bool = False) -> Done:
+        """Take back change `number`, or the last one that is not taken back yet.
+
+        Raises Conflict when a note has changed since; with `merging` only when the same lines have.
+        """
+        stack = self.undoable()
+        target = _chosen(stack, number, "Nothing is left to undo.", "Every change of the journal is taken back.")
+        last = _last(self.journal.entries(), target, undone=False)
+        return self._make(self._back(last, "undo", f"Undo: {target.title}"), merging=merging, undoes=target.id)
+
+    def redo(self, number: int | None = None, *, merging: bool = False) -> Done:
+        """Make change `number`, or the last one that was taken back, again. Raises like `undo`."""
+        stack = self.redoable()
+        target = _chosen(stack, number, "Nothing is left to redo.", "Only what was undone last can be made again.")
+        last = _last(self.journal.entries(), target, undone=True)
+        return self._make(self._back(last, "redo", f"Redo: {target.title}"), merging=merging, redoes=target.id)
+
+    def recover(self) -> tuple[Entry, ...]:
+        """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
+        if self.read_only or not any(e.state == "intent" or e.left for e in self.journal.entries()):
+            return ()
+        with self.journal.locked():
+            settled = recover.recover(self.roots, self.journal)
+        self._tell(tuple(path for entry in settled for path in entry.paths))
+        return settled
+
+    # --- looking ---------------------------------------------------------------------------------------------------
+
+    def history(self, path: str | None = None) -> tuple[Entry, ...]:
+        """The changes that were made, newest first; with `path` only those of one note."""
+        return tuple(entry for entry in reversed(self.journal.entries())
+                     if entry.state == "done" and (path is None or path in entry.paths))
+
+    def undoable(self) -> tuple[Entry, ...]:
+        """The changes that can be taken back, the next one first."""
+        return tuple(reversed(_stacks(self.journal.entries())[0]))
+
+    def redoable(self) -> tuple[Entry, ...]:
+        """The changes that can be made again, the next one first."""
+        return tuple(reversed(_stacks(self.journal.entries())[1]))
+
+    def drafts(self) -> tuple[Entry, ...]:
+        """Texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
+        return tuple(entry for entry in reversed(self.journal.entries()) if entry.state == "draft")
+
+    def trash(self) -> tuple[Entry, ...]:
+        """Notes and lines that were moved to the trash, newest first; `undo` of one brings it back."""
+        return tuple(entry for entry in self.undoable() if entry.kind == "trash")
+
+    def change_of(self, entry: Entry) -> Change:
+        """A change of the journal with its texts, for a diff. Raises EditRefused when a text is gone."""
+        return self.journal.change_of(entry)
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _back(self, entry: Entry, kind: str, title: str) -> Change:
+        """The change that takes `entry` back, last note first."""
+        made = self.journal.change_of(entry)
+        return Change(kind, title, tuple(replace(file, before=file.after, after=file.before)
+                                         for file in reversed(made.files)))
+
+    def _make(self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0) -> Done:
+        if self.read_only:
+            raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
+        with self.journal.locked():
+            recover.recover(self.roots, self.journal)
+            self._prune()
+            files = self._planned(change, merging=merging)
+            entry = self.journal.begin(replace(change, files=files), [self._status(file.path) for file in files],
+                                       undoes=undoes, redoes=redoes)
+            written = self._write(entry, change, files)
+            made = tuple(replace(file, before=w.before, after=w.after)
+                         for file, w in zip(files, written, strict=True))
+            entry = self.journal.settle(entry, "done", made, left=self._clear(entry, written))
+        self._tell(change.paths)
+        asked = {file.path: (file.before, file.after) for file in change.files}
+        return Done(entry, replace(change, files=made), tuple(
+            file.path for file in made if asked[file.path] != (file.before, file.after)))
+
+    def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
+        """The notes as they are now with the change in them. Raises Conflict, ReadOnly, NothingToChange."""
+        try:
+            files = tuple(planned(self.roots, file, merging=merging) for file in change.files)
+        except Touching as news:
+            raise self._conflict(change, news.view) from None
+        files = tuple(file for file in files if file.before != file.after)
+        if not files:
+            raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
+        for file in files:
+            with parent(self.roots, file.path) as (folder, name):
+                if folder is not None:
+                    swap.refuse_unwritable(folder, name, file.path)
+        return files
+
+    def _write(self, entry: Entry, change: Change, files: tuple[FileChange, ...]) -> list[Written]:
+        written: list[Written] = []
+        try:
+            for number, file in enumerate(files):
+                written.append(write(self.roots, file, swap.tag(entry.id, number)))
+        except Touching as news:
+            self._take_back(entry, written, "somebody else changed the same lines")
+            raise self._conflict(change, news.view) from None
+        except MemoryTuiError as error:
+            self._take_back(entry, written, error.message)
+            raise
+        return written
+
+    def _take_back(self, entry: Entry, written: list[Written], reason: str) -> None:
+        """Bring back the notes that were written before another one could not be."""
+        half = ""
+        for number, file in reversed(list(enumerate(written))):
+            try:
+                write(self.roots, FileChange(file.path, file.after, file.before), swap.tag(entry.id, number) + "b")
+            except (Touching, MemoryTuiError) as error:
+                half = f"; {file.path} keeps its part, because it has changed again"
+                if isinstance(error, Touching):
+                    self.journal.draft(error.view, entry.title)
+        self._clear(entry, written)
+        self.journal.settle(entry, "refused", reason=reason + half)
+
+    def _conflict(self, change: Change, view: ThreeWay) -> Conflict:
+        draft = self.journal.draft(view, change.title)
+        if view.merged is not None:
+            return Conflict(f"{view.path} has changed since. Nothing was written.",
+                            "The changes do not touch, so both can be kept: do it again with merging.",
+                            (view,), draft.id)
+        what = "was removed" if view.theirs is None else "is there already" if view.base is None else "has changed"
+        return Conflict(
+            f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",
+            f"Your text is kept as draft {draft.id} of the journal; look at both and make the change again.",
+            (view,), draft.id)
+
+    def _clear(self, entry: Entry, written: list[Written]) -> tuple[str, ...]:
+        """Remove hidden files; returns those that a writer still has open."""
+        left: list[str] = []
+        for number, file in enumerate(entry.files):
+            with parent(self.roots, file.path) as (folder, _):
+                if folder is None:
+                    continue
+                hidden = swap.tag(entry.id, number)
+                if number < len(written) and not written[number].final:
+                    left += folder.names(hidden)
+                else:
+                    swap.clear(folder, hidden)
+        return tuple(left)
+
+    def _status(self, path: str) -> tuple[int, int]:
+        """Mode and time of a note, zeros when it is not there."""
+        with parent(self.roots, path) as (folder, name):
+            status = folder.status(name) if folder is not None else None
+        return (status.st_mode & 0o7777, status.st_mtime_ns) if status else (0, 0)
+
+    def _prune(self) -> None:
+        if time.monotonic() - self._pruned > _PRUNE_SECONDS or not self._pruned:
+            self._pruned = time.monotonic()
+            self.journal.prune(KEEP_DAYS)
+
+    def _tell(self, paths: tuple[str, ...]) -> None:
+        if self._changed is not None and paths:
+            self._changed(paths)
+
+
+def _chosen(stack: tuple[Entry, ...], number: int | None, message: str, step: str) -> Entry:
+    found = next((entry for entry in stack if number in (None, entry.id)), None)
+    if found is None:
+        raise EditRefused(message if number is None else f"Change {number} cannot be taken from here.", step)
+    return found
+
+
+def _stacks(entries: tuple[Entry, ...]) -> tuple[list[Entry], list[Entry]]:
+    """What can be undone and what can be redone, oldest first; a new change ends what can be redone."""
+    by_id = {entry.id: entry for entry in entries}
+    undo: list[Entry] = []
+    redo: list[Entry] = []
+    for entry in entries:
+        if entry.state != "done":
+            continue
+        target = by_id.get(entry.undoes or entry.redoes)
+        if entry.undoes and target in undo:
+            undo.remove(target)
+            redo.append(target)
+        elif entry.redoes and target in redo:
+            redo.remove(target)
+            undo.append(target)
+        elif not entry.undoes and not entry.redoes:
+            undo.append(entry)
+            redo.clear()
+    return undo, redo
+
+
+def _last(entries: tuple[Entry, ...], target: Entry, *, undone: bool) -> Entry:
+    """The latest entry that took `target` back (`undone`), or else made it."""
+    made = [entry for entry in entries if entry.state == "done" and (
+        entry.undoes == target.id if undone else target.id in (entry.id, entry.redoes))]
+    return made[-1]

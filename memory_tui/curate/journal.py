@@ -1,0 +1,263 @@
+"""Every change with its inverse, outside the workspace: an append-only file of JSON lines, and the texts beside it.
+
+A change is written down before the first note is touched (`intent`) and again when all are (`done`, or `refused` when
+nothing was changed). What is found as an intent alone was cut off; recover.py finishes it or takes it back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from memory_tui.curate.record import Busy, Change, FileChange, ThreeWay
+from memory_tui.errors import EditRefused, IndexUnavailable
+from memory_tui.index.lock import WriterLock
+
+KEEP_DAYS = 90
+"""So long a change can be looked at and taken back."""
+_LOCK_SECONDS = 10.0
+State = Literal["intent", "done", "refused", "draft"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One note of a recorded change: names of its texts before and after, and mode and time it had before."""
+
+    path: str
+    before: str | None
+    after: str | None
+    mode: int = 0
+    mtime_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the journal; a later line with the same `id` is in its place. `at` is in epoch seconds.
+
+    `undoes` or `redoes` is the change that it takes back or makes again. `left` are hidden files that a writer still
+    had open. A draft keeps, as its first file, what both started from and mine, as its second, theirs.
+    """
+
+    id: int
+    at: float
+    state: State
+    kind: str
+    title: str
+    files: tuple[Kept, ...] = ()
+    undoes: int = 0
+    redoes: int = 0
+    left: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The notes it is about."""
+        return tuple(file.path for file in self.files)
+
+
+def place(workspace: Path) -> Path:
+    """The folder of the journal of `workspace`, in the user's state folder; two names of one folder share it."""
+    import platformdirs
+
+    real = os.path.realpath(workspace)
+    key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    folder = platformdirs.user_state_path("memory-tui", appauthor=False)
+    return folder / "journal" / f"{Path(real).name[:40] or 'root'}-{key}"
+
+
+class Journal:
+    """The journal in `folder`, made when the first change is written. Every method may raise EditRefused."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self._clock = clock
+        self._file = folder / "journal.jsonl"
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All changes, oldest first, each as its last line says; a line that was cut off is left out."""
+        try:
+            lines = self._file.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise _broken(self._file, error) from None
+        found: dict[int, Entry] = {}
+        for line in lines:
+            if (entry := _parsed(line)) is not None:
+                found[entry.id] = entry
+        return tuple(entry for _, entry in sorted(found.items()))
+
+    def text(self, name: str | None) -> bytes | None:
+        """The text that was kept under `name`. Raises EditRefused when it is gone or damaged."""
+        if name is None:
+            return None
+        try:
+            data = zlib.decompress(self._blob(name).read_bytes())
+        except (OSError, zlib.error):
+            data = b""
+        if _name(data) != name:
+            raise EditRefused("A text that the journal kept is gone or damaged.",
+                              f"It would be in {self._blob(name)}; the notes are as they are.")
+        return data
+
+    def change_of(self, entry: Entry) -> Change:
+        """The recorded change with its texts."""
+        return Change(entry.kind, entry.title, tuple(
+            FileChange(kept.path, self.text(kept.before), self.text(kept.after), kept.mode, kept.mtime_ns)
+            for kept in entry.files))
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from changing notes. Raises Busy, EditRefused."""
+        self._make()
+        with self._lock():
+            yield
+
+    def _lock(self) -> WriterLock:
+        until = time.monotonic() + _LOCK_SECONDS
+        try:
+            while (lock := WriterLock.acquire(self._file)) is None:
+                if time.monotonic() > until:
+                    raise Busy("Another memory-tui is changing notes of this workspace.", "Try again in a moment.")
+                time.sleep(0.01)
+        except IndexUnavailable as error:
+            raise EditRefused(error.message, "Check the folder of the journal.") from None
+        return lock
+
+    def begin(self, change: Change, was: Sequence[tuple[int, int]], *, undoes: int = 0, redoes: int = 0) -> Entry:
+        """Write down what is about to be done; `was` is mode and time of each note. Only while `locked`."""
+        files = tuple(self._kept(file, *status) for file, status in zip(change.files, was, strict=True))
+        return self.put(Entry(self._next(), self._clock(), "intent", change.kind, change.title, files, undoes, redoes))
+
+    def settle(self, entry: Entry, state: State, files: Sequence[FileChange] | None = None, *,
+               left: tuple[str, ...] = (), reason: str = "") -> Entry:
+        """Write down how it ended; `files` are what the notes really held before and hold after."""
+        kept = entry.files if files is None else tuple(
+            replace(self._kept(file), mode=old.mode, mtime_ns=old.mtime_ns)
+            for file, old in zip(files, entry.files, strict=True))
+        return self.put(replace(entry, at=self._clock(), state=state, files=kept, left=left, reason=reason))
+
+    def draft(self, view: ThreeWay, title: str) -> Entry:
+        """Keep a text that could not be written."""
+        files = (self._kept(FileChange(view.path, view.base, view.mine)),
+                 self._kept(FileChange(view.path, view.base, view.theirs)))
+        return self.put(Entry(self._next(), self._clock(), "draft", "draft", title, files))
+
+    def put(self, entry: Entry) -> Entry:
+        """Append one line and have it written to the disk."""
+        self._append(_line(entry))
+        return entry
+
+    def prune(self, days: float = KEEP_DAYS) -> int:
+        """Forget what is older than `days`, and texts that nothing names; returns how many changes. While `locked`."""
+        entries = self.entries()
+        limit = self._clock() - days * 86_400
+        kept = [entry for entry in entries if entry.at >= limit or entry.state == "intent"]
+        if len(kept) == len(entries) and entries:
+            return 0
+        beside = self._file.with_suffix(".new")
+        _write(beside, b"".join(map(_line, kept)))
+        beside.replace(self._file)
+        self._sweep({name for entry in kept for file in entry.files for name in (file.before, file.after) if name})
+        return len(entries) - len(kept)
+
+    def _sweep(self, named: set[str]) -> None:
+        for blob in (self.folder / "texts").iterdir():
+            if blob.stem not in named:
+                blob.unlink(missing_ok=True)
+
+    def _next(self) -> int:
+        entries = self.entries()
+        return entries[-1].id + 1 if entries else 1
+
+    def _make(self) -> None:
+        try:
+            (self.folder / "texts").mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+        except OSError as error:
+            raise _broken(self.folder, error) from None
+
+    def _blob(self, name: str) -> Path:
+        return self.folder / "texts" / f"{name}.z"
+
+    def _kept(self, file: FileChange, mode: int = 0, mtime_ns: int = 0) -> Kept:
+        return Kept(file.path, self._keep(file.before), self._keep(file.after), mode, mtime_ns)
+
+    def _keep(self, data: bytes | None) -> str | None:
+        if data is None:
+            return None
+        name = _name(data)
+        blob = self._blob(name)
+        if not blob.exists():
+            try:
+                beside = blob.with_suffix(".new")
+                _write(beside, zlib.compress(data, 1))
+                beside.replace(blob)
+            except OSError as error:
+                raise _broken(blob, error) from None
+        return name
+
+    def _append(self, line: bytes) -> None:
+        try:
+            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                size = os.fstat(descriptor).st_size
+                # A line that was cut off by a crash is ended, so that it does not swallow this one.
+                os.lseek(descriptor, max(0, size - 1), os.SEEK_SET)
+                if size and os.read(descriptor, 1) != b"\n":
+                    line = b"\n" + line
+                os.write(descriptor, line)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _broken(self._file, error) from None
+
+
+def _line(entry: Entry) -> bytes:
+    fields = {key: value for key, value in asdict(entry).items() if value}
+    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _parsed(line: bytes) -> Entry | None:
+    try:
+        fields: dict[str, Any] = json.loads(line)
+        files = tuple(Kept(str(f["path"]), f.get("before"), f.get("after"), f.get("mode", 0), f.get("mtime_ns", 0))
+                      for f in fields.get("files", ()))
+        return Entry(int(fields["id"]), float(fields["at"]), fields["state"], fields["kind"], fields["title"], files,
+                     fields.get("undoes", 0), fields.get("redoes", 0), tuple(fields.get("left", ())),
+                     fields.get("reason", ""))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _name(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _write(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view):]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _broken(path: Path, error: OSError) -> EditRefused:
+    return EditRefused(f"The journal cannot be used: {path}: {error.strerror or error}. No note was changed.",
+                       "Check the folder and the space on its disk.")

@@ -1,0 +1,167 @@
+"""What was cut off in the middle: finished where a note was touched already, else forgotten; and late writers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from memory_tui.curate import lease, swap
+from memory_tui.curate.folder import Folder, contents, parent
+from memory_tui.curate.journal import Entry, Journal
+from memory_tui.curate.lease import Quiet
+from memory_tui.curate.merge import merge
+from memory_tui.curate.record import FileChange, ThreeWay
+from memory_tui.curate.write import Touching, current, write
+from memory_tui.errors import MemoryTuiError
+from memory_tui.workspace.roots import Roots
+
+CUT_OFF = "cut off before a note was written"
+FINISHED = "cut off and finished at the next start"
+TAKEN_BACK = "cut off and taken back at the next start"
+HALF = "cut off, and other changes since then leave it half done"
+
+
+def recover(roots: Roots, journal: Journal) -> tuple[Entry, ...]:
+    """Settle every change that was cut off, and look after files that a writer had kept open. While locked.
+
+    Returns what was settled, each with its reason.
+    """
+    settled = []
+    for entry in journal.entries():
+        if entry.state == "intent":
+            settled.append(_settled(roots, journal, entry))
+        elif entry.left:
+            _late(roots, journal, entry)
+    return tuple(settled)
+
+
+def is_made(change: FileChange, now: bytes | None) -> bool:
+    """Whether a note that holds `now` has had `change` made to it, whatever others did before or after."""
+    if now in (change.before, change.after):
+        return now == change.after
+    before, after = change.before, change.after
+    if before is not None and after is not None and now is not None and after.startswith(before):
+        # Lines that were only added are there or not; a merge would add them a second time.
+        return now.startswith(before) and after[len(before):].strip(b"\r\n") in now[len(before):]
+    there = merge(before, after, now)
+    if there.merged is not None:
+        return there.merged == now
+    return merge(after, before, now).merged is not None
+
+
+def _settled(roots: Roots, journal: Journal, entry: Entry) -> Entry:
+    try:
+        change = journal.change_of(entry)
+        files = [_with_late(roots, file, swap.tag(entry.id, n)) for n, file in enumerate(change.files)]
+        made = [is_made(file, current(roots, file.path)) for file in files]
+        if not any(made):
+            state, reason = "refused", CUT_OFF
+        else:
+            state, reason = _finish(roots, journal, entry, files, made)
+        for number, file in enumerate(files):
+            _clear(roots, file.path, swap.tag(entry.id, number))
+        if state == "refused":
+            return journal.settle(entry, "refused", reason=reason)
+        return journal.settle(entry, "done", [_as_it_is(roots, file) for file in files], reason=reason)
+    except MemoryTuiError as error:
+        return journal.settle(entry, "refused", reason=f"{HALF}: {error.message}")
+
+
+def _finish(roots: Roots, journal: Journal, entry: Entry, files: list[FileChange], made: list[bool]) -> tuple[str, str]:
+    """Make what is missing, or when that cannot be, take back what was made."""
+    try:
+        for number, (file, done) in enumerate(zip(files, made, strict=True)):
+            if not done:
+                write(roots, file, swap.tag(entry.id, number) + "f")
+        return "done", FINISHED
+    except (Touching, MemoryTuiError) as stopped:
+        if isinstance(stopped, Touching):
+            journal.draft(stopped.view, entry.title)
+    try:
+        for number, file in enumerate(files):
+            if is_made(file, current(roots, file.path)):
+                back = replace(file, before=file.after, after=file.before)
+                write(roots, back, swap.tag(entry.id, number) + "b")
+        return "refused", TAKEN_BACK
+    except (Touching, MemoryTuiError):
+        return "done", HALF
+
+
+def _with_late(roots: Roots, file: FileChange, hidden: str) -> FileChange:
+    """Merge what others wrote to a replaced file, which still lies beside the note, into the note."""
+    with parent(roots, file.path) as (folder, name):
+        if folder is None:
+            return file
+        now = folder.read(name)
+        for late in _replaced(folder, hidden, file):
+            both = merge(file.before, now, late)
+            if both.merged is not None and both.merged != now:
+                now = write(roots, FileChange(file.path, now, both.merged), hidden + "l").after
+            elif both.merged is None and now is None:
+                # The note was on its way out when somebody wrote to it: it comes back.
+                now = write(roots, FileChange(file.path, None, late), hidden + "l").after
+    return file
+
+
+def _replaced(folder: Folder, hidden: str, file: FileChange) -> list[bytes]:
+    """The texts of whole hidden files that are neither the text before nor the text after."""
+    names = [name for name in folder.names(hidden) if name.endswith((swap.NEW, swap.OLD))]
+    texts = [folder.read(name) for name in names]
+    return [text for text in texts if text is not None and text not in (file.before, file.after)]
+
+
+def _clear(roots: Roots, path: str, hidden: str) -> None:
+    with parent(roots, path) as (folder, _):
+        if folder is not None:
+            swap.clear(folder, hidden)
+
+
+def _as_it_is(roots: Roots, file: FileChange) -> FileChange:
+    """The change as it came out: what the note holds now, and what it would hold without the change."""
+    now = current(roots, file.path)
+    without = merge(file.after, file.before, now)
+    plain = without.merged if without.merged is not None or file.before is None else file.before
+    return replace(file, before=plain, after=now)
+
+
+def _late(roots: Roots, journal: Journal, entry: Entry) -> None:
+    """Merge what a writer added to a file it had kept open, when it has closed it."""
+    left = []
+    for file in entry.files:
+        for hidden in entry.left:
+            with parent(roots, file.path) as (folder, _):
+                if folder is None or folder.status(hidden) is None:
+                    continue
+                if (late := _closed(folder, hidden)) is None:
+                    left.append(hidden)
+                    continue
+                _merge_late(roots, journal, entry, FileChange(file.path, journal.text(file.before), late), hidden)
+                folder.remove(hidden)
+    if tuple(left) != entry.left:
+        journal.put(replace(entry, left=tuple(left)))
+
+
+def _merge_late(roots: Roots, journal: Journal, entry: Entry, late: FileChange, hidden: str) -> None:
+    if late.before == late.after:
+        return
+    now = current(roots, late.path)
+    both = merge(late.before, now, late.after)
+    if both.merged is None:
+        journal.draft(ThreeWay(late.path, late.before, late.after, now, both), f"Late lines of: {entry.title}")
+    elif both.merged != now:
+        write(roots, FileChange(late.path, now, both.merged), hidden + "l")
+
+
+def _closed(folder: Folder, hidden: str) -> bytes | None:
+    """The content of a hidden file when nobody has it open to write any more."""
+    descriptor = folder.open(hidden, os.O_RDONLY)
+    try:
+        found = lease.quiet(descriptor, 0)
+        if found is Quiet.WRITER:
+            return None
+        text = contents(descriptor, hidden)
+        if found is Quiet.HELD:
+            lease.give_back(descriptor)
+        return text
+    finally:
+        os.close(descriptor)

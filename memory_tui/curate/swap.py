@@ -1,0 +1,293 @@
+"""Put a new text in the place of a note in one step, and lose nothing that anybody writes to the old one meanwhile.
+
+The new text is written beside the note and flushed; nobody may have the note open to write (lease.py); its content is
+compared; then both files change names at once. A writer who was on the way into the note gets the old file, so the
+old file's last content is looked at afterwards: what was added to it is merged into the new one.
+
+Names beside the note, hidden and not Markdown: `.part` while the new text is written, `.new` when it is whole, and
+after the change of names `.new` (or `.old` where names cannot be exchanged) is the old file. A second round has one
+`+` more in its names.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+
+from memory_tui.curate import lease
+from memory_tui.curate.folder import Folder, contents
+from memory_tui.curate.lease import Quiet
+from memory_tui.curate.record import Busy, ReadOnly
+
+PART, NEW, OLD = ".part", ".new", ".old"
+WAIT_SECONDS = 1.0
+"""How long a note that somebody has open to write is waited for."""
+_LATE_SECONDS = 3.0
+_STAY_SECONDS = 0.01
+"""How long the lease on a replaced file is kept, for a writer who had found it and not opened it yet."""
+
+
+class Moved(Exception):
+    """The note is not what was read: `theirs` is there now."""
+
+    def __init__(self, theirs: bytes | None) -> None:
+        super().__init__("the note changed")
+        self.theirs = theirs
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """What a change of names brought to light: the last content of the old file, and whether it is surely the last."""
+
+    displaced: bytes | None
+    final: bool = True
+
+
+def tag(change: int, number: int) -> str:
+    """The start of the hidden names for file `number` of a change."""
+    return f".memory-tui-{change}-{number}"
+
+
+def write_beside(folder: Folder, hidden: str, data: bytes, like: os.stat_result | None,
+                 mode: int = 0, mtime_ns: int = 0) -> None:
+    """Write `data` whole and flushed as `hidden`.new, with mode and owner of `like`. Raises OSError.
+
+    `mode` and `mtime_ns` are for a note that is like none, 0 for the usual.
+    """
+    folder.remove(hidden + PART)
+    descriptor = folder.open(hidden + PART, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if like or mode else 0o666)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view):]
+        _dress(descriptor, like, mode)
+        if mtime_ns and os.utime in os.supports_fd:
+            os.utime(descriptor, ns=(mtime_ns, mtime_ns))
+        os.fsync(descriptor)
+    except OSError:
+        folder.remove(hidden + PART)
+        raise
+    finally:
+        os.close(descriptor)
+    folder.rename(hidden + PART, hidden + NEW)
+
+
+def replace(folder: Folder, name: str, hidden: str, before: bytes) -> Swapped:
+    """Let `hidden`.new be the note `name`, if that still holds `before`. Raises Moved, Busy, OSError.
+
+    Afterwards the old file has a hidden name until `clear`.
+    """
+    with _Held(folder, name, hidden) as held:
+        held.check(before)
+        if not folder.exchange(hidden + NEW, name):
+            _link_or_copy(folder, name, hidden + OLD, before)
+            folder.rename(hidden + NEW, name)
+        folder.sync()
+        return held.last(_displaced(folder, hidden))
+
+
+def create(folder: Folder, name: str, hidden: str) -> None:
+    """Let `hidden`.new be the note `name`, where nothing may be. Raises Moved, OSError."""
+    try:
+        _link_or_copy(folder, hidden + NEW, name, None)
+    except FileExistsError:
+        raise Moved(folder.read(name)) from None
+    folder.sync()
+    folder.remove(hidden + NEW)
+
+
+def remove(folder: Folder, name: str, hidden: str, before: bytes) -> Swapped:
+    """Take the note `name` away, if it still holds `before`. Raises Moved, Busy, OSError."""
+    with _Held(folder, name, hidden) as held:
+        held.check(before)
+        folder.rename(name, hidden + OLD)
+        folder.sync()
+        return held.last(_displaced(folder, hidden))
+
+
+def append(folder: Folder, name: str, before: bytes, added: bytes) -> tuple[bytes, bytes]:
+    """Add `added` at the end of the note that began as `before`, in one write; returns its content before and after.
+
+    What others add meanwhile stays where it is. Raises Moved, OSError.
+    """
+    reading = folder.open(name, os.O_RDONLY)
+    try:
+        if lease.quiet(reading, WAIT_SECONDS) is Quiet.HELD:
+            lease.give_back(reading)
+        seen = contents(reading, name)
+        if not seen.startswith(before) or (seen and not seen.endswith(b"\n")):
+            raise Moved(seen)
+        end = _write_at_end(folder, name, added, os.fstat(reading))
+        now = contents(reading, name)
+        if not same_file(os.fstat(reading), folder.status(name)) or now[end - len(added):end] != added:
+            # Somebody put another file in its place, or wrote it anew.
+            theirs = folder.read(name)
+            if theirs is None or not theirs.startswith(now[:end]):
+                raise Moved(theirs)
+        return now[:end - len(added)], now[:end]
+    finally:
+        os.close(reading)
+
+
+def clear(folder: Folder, hidden: str) -> None:
+    """Remove the hidden files of a change that is recorded."""
+    for name in folder.names(hidden):
+        folder.remove(name)
+
+
+def same_file(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    """Whether both are the same file, not two with the same content."""
+    return one is not None and other is not None and (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+
+
+def refuse_unwritable(folder: Folder, name: str, path: str) -> None:
+    """Raises ReadOnly when the note or its folder may not be written, whatever the user's powers."""
+    status = folder.status(name)
+    if status is not None and not stat.S_IMODE(status.st_mode) & 0o222:
+        raise ReadOnly(f"{path} is read-only (mode {stat.S_IMODE(status.st_mode):o}).", "Allow it to be written.")
+    if status is not None and not os.access(os.path.join(folder.absolute, name), os.W_OK):  # noqa: PTH118
+        raise ReadOnly(f"{path} may not be written by you.", "Check its owner and its permissions.")
+    if not os.access(folder.absolute, os.W_OK):
+        raise ReadOnly(f"The folder of {path} may not be written, so nothing in it can be changed in one step.",
+                       "Check the permissions of the folder.")
+
+
+class _Held:
+    """The note, open for reading and at rest, from the comparison to the last look at the old file."""
+
+    def __init__(self, folder: Folder, name: str, hidden: str) -> None:
+        self._folder, self._name, self._hidden = folder, name, hidden
+        self._descriptor = -1
+        self._leased = False
+
+    def __enter__(self) -> _Held:
+        try:
+            self._descriptor = self._folder.open(self._name, os.O_RDONLY)
+        except FileNotFoundError:
+            raise Moved(None) from None
+        if not self._wait(WAIT_SECONDS) and _leases_work(self._folder, self._hidden):
+            os.close(self._descriptor)
+            raise Busy(f"Another program has {self._name} open to write.", "Try again when it is done.")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._release()
+        os.close(self._descriptor)
+
+    def check(self, before: bytes) -> None:
+        """Raises Moved unless the note holds `before` and is still the file that was opened."""
+        now = contents(self._descriptor, self._name)
+        if now != before:
+            raise Moved(now)
+        if not same_file(os.fstat(self._descriptor), self._folder.status(self._name)):
+            raise Moved(self._folder.read(self._name))
+
+    def last(self, displaced: tuple[os.stat_result | None, bytes | None]) -> Swapped:
+        """The last content of the old file, after those who were about to write it have done so."""
+        status, found = displaced
+        if not same_file(os.fstat(self._descriptor), status):
+            # An editor put its own file there after the comparison: that is what was displaced.
+            return Swapped(found)
+        while True:
+            self._release()
+            final = self._wait(_LATE_SECONDS)
+            now = contents(self._descriptor, self._name)
+            if not self._leased:
+                return Swapped(now, final)
+            _stay()
+            if lease.unbroken(self._descriptor):
+                return Swapped(now)
+
+    def _wait(self, seconds: float) -> bool:
+        found = lease.quiet(self._descriptor, seconds)
+        self._leased = found is Quiet.HELD
+        return found is not Quiet.WRITER
+
+    def _release(self) -> None:
+        if self._leased:
+            lease.give_back(self._descriptor)
+            self._leased = False
+
+
+def _stay() -> None:
+    import time
+
+    time.sleep(_STAY_SECONDS)
+
+
+def _leases_work(folder: Folder, hidden: str) -> bool:
+    """Whether the file system gives a lease on a file that surely nobody writes."""
+    try:
+        sample = folder.open(hidden + NEW, os.O_RDONLY)
+    except FileNotFoundError:
+        return True
+    try:
+        found = lease.quiet(sample, 0)
+        if found is Quiet.HELD:
+            lease.give_back(sample)
+        return found is Quiet.HELD
+    finally:
+        os.close(sample)
+
+
+def _displaced(folder: Folder, hidden: str) -> tuple[os.stat_result | None, bytes | None]:
+    name = hidden + (OLD if folder.status(hidden + OLD) is not None else NEW)
+    return folder.status(name), folder.read(name)
+
+
+def _link_or_copy(folder: Folder, old: str, new: str, data: bytes | None) -> None:
+    """A second name for `old`, or where the file system has none, a copy of it. Raises FileExistsError, OSError."""
+    try:
+        folder.link(old, new)
+    except FileExistsError:
+        raise
+    except OSError:
+        content = folder.read(old) if data is None else data
+        descriptor = folder.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(descriptor, content or b"")
+            _dress(descriptor, folder.status(old))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _write_at_end(folder: Folder, name: str, added: bytes, expected: os.stat_result) -> int:
+    """Write in one call behind what is there; returns where the text ends. Raises Moved for another file."""
+    descriptor = folder.open(name, os.O_WRONLY | os.O_APPEND)
+    try:
+        if not same_file(os.fstat(descriptor), expected):
+            raise Moved(folder.read(name))
+        view = memoryview(added)
+        while view:
+            view = view[os.write(descriptor, view):]
+        end = os.lseek(descriptor, 0, os.SEEK_CUR)
+        os.fsync(descriptor)
+        return end
+    finally:
+        os.close(descriptor)
+
+
+def _dress(descriptor: int, like: os.stat_result | None, mode: int = 0) -> None:
+    """Give an open file mode and owner of `like`, else the `mode`."""
+    if not hasattr(os, "fchmod"):
+        return
+    if like is None:
+        if mode:
+            os.fchmod(descriptor, mode)
+        return
+    own = os.fstat(descriptor)
+    if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
+        _give(descriptor, like)
+    os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+
+
+def _give(descriptor: int, like: os.stat_result) -> None:
+    """Owner and group as far as this user may give a file away."""
+    for owner, group in ((like.st_uid, like.st_gid), (-1, like.st_gid)):
+        try:
+            os.fchown(descriptor, owner, group)
+        except PermissionError:
+            continue
+        return

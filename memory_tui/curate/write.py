@@ -1,0 +1,150 @@
+"""One note from its old to its new text, with whatever others write to it meanwhile merged in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from memory_tui.curate import swap
+from memory_tui.curate.folder import Folder, parent
+from memory_tui.curate.merge import merge
+from memory_tui.curate.record import FileChange, ReadOnly, ThreeWay
+from memory_tui.curate.swap import Moved
+from memory_tui.errors import EditRefused
+from memory_tui.workspace.roots import Roots
+
+_ROUNDS = 50
+"""So many times in a row a note may change under our hands before it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a note held before and holds after, others' additions included.
+
+    `final` unless somebody keeps the replaced file open to write; then it stays beside the note under a hidden name.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    final: bool = True
+
+
+class Touching(Exception):
+    """Somebody else changed the same lines; `view` shows all three texts."""
+
+    def __init__(self, view: ThreeWay) -> None:
+        super().__init__(view.path)
+        self.view = view
+
+
+def current(roots: Roots, path: str) -> bytes | None:
+    """The bytes of the note `path` now, None when it is not there. Raises PathRefused, Unreadable."""
+    with parent(roots, path) as (folder, name):
+        return None if folder is None else folder.read(name)
+
+
+def planned(roots: Roots, change: FileChange, *, merging: bool = True) -> FileChange:
+    """`change` against what is on disk now: as it is, or merged with it. Raises Touching."""
+    theirs = current(roots, change.path)
+    if theirs == change.before:
+        return change
+    if not merging:
+        found = merge(change.before, change.after, theirs)
+        raise Touching(ThreeWay(change.path, change.before, change.after, theirs, found))
+    return replace(change, before=theirs, after=_merged(change.path, change.before, change.after, theirs))
+
+
+def write(roots: Roots, change: FileChange, hidden: str) -> Written:
+    """Make `change` on disk. Raises Touching, Busy, ReadOnly, EditRefused; then the note is as others left it."""
+    with parent(roots, change.path, make=change.after is not None) as (folder, name):
+        if folder is None:
+            raise EditRefused(f"The folder of {change.path} is gone.", "Look at the list of files.")
+        swap.refuse_unwritable(folder, name, change.path)
+        try:
+            return _rounds(folder, name, change, hidden)
+        except OSError as error:
+            raise _refused(error, change.path) from None
+
+
+def _rounds(folder: Folder, name: str, change: FileChange, hidden: str) -> Written:
+    now = change
+    for _ in range(_ROUNDS):
+        try:
+            if now.before is not None and now.after is not None and _only_adds(folder, name, now.before, now.after):
+                return Written(change.path, *swap.append(folder, name, now.before, now.after[len(now.before):]))
+            found = _once(folder, name, hidden, now)
+        except Moved as news:
+            now = replace(now, before=news.theirs, after=_merged(change.path, now.before, now.after, news.theirs))
+            if now.after == now.before:
+                return Written(change.path, now.before, now.after)
+            continue
+        if found.displaced == now.before:
+            return Written(change.path, now.before, now.after, found.final)
+        return _joined(folder, name, now, hidden, found)
+    raise EditRefused(f"{change.path} changes too fast to be edited.", "Try again when it is at rest.")
+
+
+def _joined(folder: Folder, name: str, done: FileChange, hidden: str, found: swap.Swapped) -> Written:
+    """What others wrote between the comparison and the exchange, and what was written here, in one text."""
+    both = merge(done.before, done.after, found.displaced)
+    # The file that was replaced stays under its hidden name until the next one is in place.
+    again = hidden + "+"
+    if both.merged is None:
+        _give_back(folder, name, replace(done, before=done.after, after=found.displaced), again)
+        raise Touching(ThreeWay(done.path, done.before, done.after, found.displaced, both))
+    if both.merged == done.after:
+        return Written(done.path, found.displaced, done.after, found.final)
+    last = _rounds(folder, name, replace(done, before=done.after, after=both.merged), again)
+    return Written(done.path, found.displaced, last.after, found.final and last.final)
+
+
+def _give_back(folder: Folder, name: str, change: FileChange, hidden: str) -> None:
+    """Put what others wrote back in the place of mine."""
+    try:
+        _rounds(folder, name, change, hidden)
+    except Touching as news:
+        theirs = news.view.theirs
+        if change.before is None and change.after and theirs:
+            # The note was away for a moment, and somebody has begun a new one: theirs goes behind.
+            end = b"" if change.after.endswith(b"\n") else b"\n"
+            _rounds(folder, name, replace(change, before=theirs, after=change.after + end + theirs), hidden)
+
+
+def _once(folder: Folder, name: str, hidden: str, change: FileChange) -> swap.Swapped:
+    """One attempt. Raises Moved when the note does not hold what it held."""
+    swap.clear(folder, hidden)
+    if change.after is None:
+        return swap.remove(folder, name, hidden, change.before or b"")
+    swap.write_beside(folder, hidden, change.after, folder.status(name), change.mode, change.mtime_ns)
+    if change.before is None:
+        swap.create(folder, name, hidden)
+        return swap.Swapped(None)
+    return swap.replace(folder, name, hidden, change.before)
+
+
+def _only_adds(folder: Folder, name: str, before: bytes, after: bytes) -> bool:
+    """Whether `after` is `before` and more lines, in a file without a second name that a write would change too."""
+    if not after.startswith(before) or (before and not before.endswith(b"\n")):
+        return False
+    status = folder.status(name)
+    return status is not None and status.st_nlink == 1
+
+
+def _merged(path: str, base: bytes | None, mine: bytes | None, theirs: bytes | None) -> bytes | None:
+    found = merge(base, mine, theirs)
+    # A note that both agree to remove is merged, and None like one that cannot be.
+    if found.merged is None and (mine is not None or theirs is not None):
+        raise Touching(ThreeWay(path, base, mine, theirs, found))
+    return found.merged
+
+
+def _refused(error: OSError, path: str) -> EditRefused:
+    import errno
+
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return ReadOnly(f"{path} cannot be written: {error.strerror}.", "Check its file system and its permissions.")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return EditRefused(f"The disk that holds {path} is full; the note is as it was.", "Make room and try again.")
+    if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR):
+        return EditRefused(f"{path} was replaced by a link or a folder.", "Only regular files are changed.")
+    return EditRefused(f"{path} cannot be written: {error.strerror or error}.", "Check the disk.")
