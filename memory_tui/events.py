@@ -16,7 +16,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class SyncStarted(Event):
-    """A sync found `total` files to read; `reason` is start, watch, search, manual or force."""
+    """A sync found `total` files to read; `reason` is start, watch, search, edit, manual or force."""
 
     reason: str
     total: int

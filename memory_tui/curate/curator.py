@@ -14,6 +14,7 @@ from pathlib import Path
 from memory_tui.curate import recover, swap
 from memory_tui.curate.folder import parent
 from memory_tui.curate.journal import KEEP_DAYS, Entry, Journal, place
+from memory_tui.curate.plans import Planner
 from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay
 from memory_tui.curate.write import Touching, Written, current, planned, write
 from memory_tui.errors import EditRefused, MemoryTuiError
@@ -34,7 +35,8 @@ class Done:
 class Curator:
     """Changes of the notes below `roots`, with their journal. Every method may be called from any thread.
 
-    `read_only` is why nothing may be written, empty when it may; `changed` is called after each change with its paths.
+    `plan` makes the changes that `apply` writes, by the time of `clock`. `read_only` is why nothing may be written,
+    empty when it may; `changed` is called after each change with its paths.
     """
 
     def __init__(self, roots: Roots, *, read_only: str = "", journal: Path | None = None,
@@ -42,7 +44,8 @@ class Curator:
                  clock: Callable[[], float] = time.time) -> None:
         self.roots = roots
         self.read_only = read_only
-        self.journal = Journal(journal or place(roots.workspace), clock)
+        self.plan = Planner(roots, clock)
+        self.journal = Journal(journal or place(roots.workspace))
         self._changed = changed
         self._pruned = 0.0
 
@@ -59,6 +62,14 @@ class Curator:
         NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
         """
         return self._make(change, merging=merging)
+
+    def remember(self, text: str) -> Done:
+        """Append `text` with the time to today's log, whatever others write to it. Raises like `apply`."""
+        try:
+            return self.apply(self.plan.remember(text))
+        except Conflict:
+            # Somebody has begun today's log meanwhile.
+            return self.apply(self.plan.remember(text))
 
     def undo(self, number: int | None = None, *, merging: bool = False) -> Done:
         """Take back change `number`, or the last one that is not taken back yet.

@@ -6,7 +6,7 @@ Bytes in, bytes out: no line end, invalid byte or missing last line end is chang
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Literal
@@ -25,15 +25,16 @@ class Hunk:
     base: tuple[bytes, ...]
     mine: tuple[bytes, ...]
     theirs: tuple[bytes, ...]
+    mine_first: bool = False
 
     @property
     def lines(self) -> tuple[bytes, ...]:
         """The merged lines; mine for a conflict."""
         if self.side == "appended":
-            # Theirs was on disk first, so it stays first where both only added lines.
             count = len(self.base)
-            mine_added = self.mine[:count] == self.base
-            return self.theirs + self.mine[count:] if mine_added else self.mine + self.theirs[count:]
+            added = [text[:count] == self.base for text in (self.mine, self.theirs)]
+            last_is_mine = added[0] and not (self.mine_first and added[1])
+            return self.theirs + self.mine[count:] if last_is_mine else self.mine + self.theirs[count:]
         return self.theirs if self.side == "theirs" else self.mine
 
 
@@ -50,8 +51,11 @@ class Merge:
         return tuple(hunk for hunk in self.hunks if hunk.side == "conflict")
 
 
-def merge(base: bytes | None, mine: bytes | None, theirs: bytes | None) -> Merge:
-    """Merge two changes of `base`; None is a note that is not there, which merges only with what left it alone."""
+def merge(base: bytes | None, mine: bytes | None, theirs: bytes | None, *, mine_first: bool = False) -> Merge:
+    """Merge two changes of `base`; None is a note that is not there, which merges only with what left it alone.
+
+    Where both added lines at the end, theirs come first, because they were on disk first; or mine with `mine_first`.
+    """
     if mine == theirs or theirs == base:
         return _whole("both" if mine == theirs else "mine", base, mine, theirs, mine)
     if mine == base:
@@ -61,7 +65,7 @@ def merge(base: bytes | None, mine: bytes | None, theirs: bytes | None) -> Merge
     # A last line without a line end is compared as if it had one; whether it has one is merged by itself.
     end = b"\r\n" if b"\r\n" in base[-4096:] else b"\n"
     closed = [_closed(text, end) for text in (base, mine, theirs)]
-    hunks = tuple(_hunks(*map(_lines, closed)))
+    hunks = tuple(replace(hunk, mine_first=mine_first) for hunk in _hunks(*map(_lines, closed)))
     if any(hunk.side == "conflict" for hunk in hunks):
         return Merge(hunks, None)
     merged = b"".join(line for hunk in hunks for line in hunk.lines)
@@ -71,8 +75,8 @@ def merge(base: bytes | None, mine: bytes | None, theirs: bytes | None) -> Merge
 
 
 def _whole(side: Side, base: bytes | None, mine: bytes | None, theirs: bytes | None, merged: bytes | None) -> Merge:
-    texts = [tuple(_lines(text or b"")) for text in (base, mine, theirs)]
-    return Merge((Hunk(side, *texts),), merged)
+    parts = [tuple(_lines(text or b"")) for text in (base, mine, theirs)]
+    return Merge((Hunk(side, parts[0], parts[1], parts[2]),), merged)
 
 
 def _closed(text: bytes, end: bytes) -> bytes:
@@ -93,7 +97,7 @@ def _hunks(base: list[bytes], mine: list[bytes], theirs: list[bytes]) -> Iterato
         here = (start, mine_start, theirs_start)
         if here != at:
             parts = [tuple(text[a:b]) for text, a, b in zip((base, mine, theirs), at, here, strict=True)]
-            yield Hunk(_side(*parts, end=start == len(base)), *parts)
+            yield Hunk(_side(*parts, end=start == len(base)), parts[0], parts[1], parts[2])
         if count:
             same = tuple(base[start:start + count])
             yield Hunk("same", same, same, same)

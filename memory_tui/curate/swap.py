@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from memory_tui.curate import lease
@@ -73,13 +74,17 @@ def write_beside(folder: Folder, hidden: str, data: bytes, like: os.stat_result 
     folder.rename(hidden + PART, hidden + NEW)
 
 
-def replace(folder: Folder, name: str, hidden: str, before: bytes) -> Swapped:
+def replace(folder: Folder, name: str, hidden: str, before: bytes, remake: Callable[[bytes, bool], bool]) -> Swapped:
     """Let `hidden`.new be the note `name`, if that still holds `before`. Raises Moved, Busy, OSError.
 
-    Afterwards the old file has a hidden name until `clear`.
+    When it holds something else, `remake` is told what, and whether that is sure to stay so for now; it may write
+    another `hidden`.new and answer that the exchange can be made. Afterwards the old file has a hidden name until
+    `clear`.
     """
     with _Held(folder, name, hidden) as held:
-        held.check(before)
+        now = held.now()
+        if now != before and not remake(now, held.leased):
+            raise Moved(now)
         if not folder.exchange(hidden + NEW, name):
             _link_or_copy(folder, name, hidden + OLD, before)
             folder.rename(hidden + NEW, name)
@@ -100,7 +105,8 @@ def create(folder: Folder, name: str, hidden: str) -> None:
 def remove(folder: Folder, name: str, hidden: str, before: bytes) -> Swapped:
     """Take the note `name` away, if it still holds `before`. Raises Moved, Busy, OSError."""
     with _Held(folder, name, hidden) as held:
-        held.check(before)
+        if (now := held.now()) != before:
+            raise Moved(now)
         folder.rename(name, hidden + OLD)
         folder.sync()
         return held.last(_displaced(folder, hidden))
@@ -159,7 +165,8 @@ class _Held:
     def __init__(self, folder: Folder, name: str, hidden: str) -> None:
         self._folder, self._name, self._hidden = folder, name, hidden
         self._descriptor = -1
-        self._leased = False
+        self.leased = False
+        """Whether nobody can write it for now."""
 
     def __enter__(self) -> _Held:
         try:
@@ -175,13 +182,11 @@ class _Held:
         self._release()
         os.close(self._descriptor)
 
-    def check(self, before: bytes) -> None:
-        """Raises Moved unless the note holds `before` and is still the file that was opened."""
-        now = contents(self._descriptor, self._name)
-        if now != before:
-            raise Moved(now)
+    def now(self) -> bytes:
+        """What the note holds. Raises Moved when another file has taken its place."""
         if not same_file(os.fstat(self._descriptor), self._folder.status(self._name)):
             raise Moved(self._folder.read(self._name))
+        return contents(self._descriptor, self._name)
 
     def last(self, displaced: tuple[os.stat_result | None, bytes | None]) -> Swapped:
         """The last content of the old file, after those who were about to write it have done so."""
@@ -193,7 +198,7 @@ class _Held:
             self._release()
             final = self._wait(_LATE_SECONDS)
             now = contents(self._descriptor, self._name)
-            if not self._leased:
+            if not self.leased:
                 return Swapped(now, final)
             _stay()
             if lease.unbroken(self._descriptor):
@@ -201,13 +206,13 @@ class _Held:
 
     def _wait(self, seconds: float) -> bool:
         found = lease.quiet(self._descriptor, seconds)
-        self._leased = found is Quiet.HELD
+        self.leased = found is Quiet.HELD
         return found is not Quiet.WRITER
 
     def _release(self) -> None:
-        if self._leased:
+        if self.leased:
             lease.give_back(self._descriptor)
-            self._leased = False
+            self.leased = False
 
 
 def _stay() -> None:

@@ -29,6 +29,10 @@ class Written:
     final: bool = True
 
 
+_PATIENCE = 5
+"""After so many of them it is exchanged without another comparison."""
+
+
 class Touching(Exception):
     """Somebody else changed the same lines; `view` shows all three texts."""
 
@@ -66,15 +70,17 @@ def write(roots: Roots, change: FileChange, hidden: str) -> Written:
             raise _refused(error, change.path) from None
 
 
-def _rounds(folder: Folder, name: str, change: FileChange, hidden: str) -> Written:
+def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, *, late: bool = False) -> Written:
+    """Until the change is made. What is written `late` is older than what others add, and goes in front of it."""
     now = change
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         try:
-            if now.before is not None and now.after is not None and _only_adds(folder, name, now.before, now.after):
+            if not late and now.before is not None and now.after is not None and _only_adds(
+                    folder, name, now.before, now.after):
                 return Written(change.path, *swap.append(folder, name, now.before, now.after[len(now.before):]))
-            found = _once(folder, name, hidden, now)
+            now, found = _once(folder, name, hidden, now, insist=number > _PATIENCE, late=late)
         except Moved as news:
-            now = replace(now, before=news.theirs, after=_merged(change.path, now.before, now.after, news.theirs))
+            now = replace(now, before=news.theirs, after=_merged(change.path, now.before, now.after, news.theirs, late))
             if now.after == now.before:
                 return Written(change.path, now.before, now.after)
             continue
@@ -94,8 +100,17 @@ def _joined(folder: Folder, name: str, done: FileChange, hidden: str, found: swa
         raise Touching(ThreeWay(done.path, done.before, done.after, found.displaced, both))
     if both.merged == done.after:
         return Written(done.path, found.displaced, done.after, found.final)
-    last = _rounds(folder, name, replace(done, before=done.after, after=both.merged), again)
-    return Written(done.path, found.displaced, last.after, found.final and last.final)
+    last = _rounds(folder, name, replace(done, before=done.after, after=both.merged), again, late=True)
+    return Written(done.path, *_pair(found.displaced, both.merged, last.after), found.final and last.final)
+
+
+def _pair(before: bytes | None, after: bytes, now: bytes | None) -> tuple[bytes | None, bytes | None]:
+    """What a note that holds `now` held before and holds after a change, where others added to `after` meanwhile.
+
+    Taking the change back must not take back what others wrote.
+    """
+    without = merge(after, before, now).merged
+    return (before, after) if without is None else (without, now)
 
 
 def _give_back(folder: Folder, name: str, change: FileChange, hidden: str) -> None:
@@ -110,16 +125,34 @@ def _give_back(folder: Folder, name: str, change: FileChange, hidden: str) -> No
             _rounds(folder, name, replace(change, before=theirs, after=change.after + end + theirs), hidden)
 
 
-def _once(folder: Folder, name: str, hidden: str, change: FileChange) -> swap.Swapped:
-    """One attempt. Raises Moved when the note does not hold what it held."""
+def _once(folder: Folder, name: str, hidden: str, change: FileChange, *,
+          insist: bool, late: bool) -> tuple[FileChange, swap.Swapped]:
+    """One attempt: the change as it came to be, and the file it displaced. Raises Moved, Touching.
+
+    With `insist` a note that is written all the time is exchanged as it is, because what was displaced is merged in.
+    """
     swap.clear(folder, hidden)
     if change.after is None:
-        return swap.remove(folder, name, hidden, change.before or b"")
+        return change, swap.remove(folder, name, hidden, change.before or b"")
     swap.write_beside(folder, hidden, change.after, folder.status(name), change.mode, change.mtime_ns)
     if change.before is None:
         swap.create(folder, name, hidden)
-        return swap.Swapped(None)
-    return swap.replace(folder, name, hidden, change.before)
+        return change, swap.Swapped(None)
+    made = change
+
+    def remake(theirs: bytes, stays: bool) -> bool:
+        nonlocal made
+        if not stays:
+            return insist
+        after = _merged(change.path, change.before, change.after, theirs, late)
+        if after is None or after == theirs:
+            return False
+        made = replace(change, before=theirs, after=after)
+        swap.write_beside(folder, hidden, after, folder.status(name))
+        return True
+
+    found = swap.replace(folder, name, hidden, change.before, remake)
+    return made, found
 
 
 def _only_adds(folder: Folder, name: str, before: bytes, after: bytes) -> bool:
@@ -130,8 +163,9 @@ def _only_adds(folder: Folder, name: str, before: bytes, after: bytes) -> bool:
     return status is not None and status.st_nlink == 1
 
 
-def _merged(path: str, base: bytes | None, mine: bytes | None, theirs: bytes | None) -> bytes | None:
-    found = merge(base, mine, theirs)
+def _merged(path: str, base: bytes | None, mine: bytes | None, theirs: bytes | None,
+            late: bool = False) -> bytes | None:
+    found = merge(base, mine, theirs, mine_first=late)
     # A note that both agree to remove is merged, and None like one that cannot be.
     if found.merged is None and (mine is not None or theirs is not None):
         raise Touching(ThreeWay(path, base, mine, theirs, found))

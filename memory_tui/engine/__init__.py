@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from memory_tui import launch, providing
@@ -16,7 +17,7 @@ from memory_tui.engine.asking import Asking
 from memory_tui.engine.embedding import Embedding
 from memory_tui.engine.upkeep import Upkeep
 from memory_tui.errors import ProviderError
-from memory_tui.events import Event, Listener, ProviderChanged, ignore
+from memory_tui.events import Event, Listener, Noticed, ProviderChanged, ignore
 from memory_tui.index.readers import Cancel
 from memory_tui.launch import Options, Plan
 from memory_tui.search.trace import ChunkRef, Notice, Trace
@@ -27,6 +28,7 @@ from memory_tui.workspace.sources import Document, note, shown
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from memory_tui.curate.curator import Curator
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
@@ -37,6 +39,8 @@ __all__ = ["Cancel", "Engine", "Options"]
 
 # A few megabytes of vectors are multiplied fastest by one thread; more would wait for each other when cores are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+_READ_ONLY = "memory-tui was started with --read-only."
 
 
 class Engine:
@@ -72,7 +76,8 @@ class Engine:
         self._listener = listener
 
     def start(self) -> None:
-        """Begin to work in the background: index what changed, then watch."""
+        """Begin to work in the background: settle changes that were cut off, index what changed, then watch."""
+        self._upkeep.later(self._recover)
         self._upkeep.start()
 
     def close(self) -> None:
@@ -160,6 +165,20 @@ class Engine:
     def wait_idle(self, timeout: float) -> bool:
         """Wait until the writer has nothing to do; False when `timeout` seconds were not enough."""
         return self._upkeep.wait_idle(timeout)
+
+    # --- changing notes --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def curator(self) -> Curator:
+        """What changes notes and takes changes back; after each one the index is brought up to date."""
+        from memory_tui.curate.curator import Curator
+
+        return Curator(self.plan.roots, read_only=_READ_ONLY if self.read_only else "", clock=self.now,
+                       changed=lambda _paths: self.request_sync("edit"))
+
+    def _recover(self) -> None:
+        for entry in self.curator.recover():
+            self._tell(Noticed(time.time(), f"{entry.title}: {entry.reason}."))
 
     # --- asking ----------------------------------------------------------------------------------------------------
 

@@ -99,6 +99,10 @@ class Upkeep:
         """What `run` makes of the write connection, on the writer's thread. Raises what it raises."""
         return self._writer.submit(run).result()
 
+    def later(self, run: Callable[[], object]) -> None:
+        """Do something else on the writer's thread when it has time; a MemoryTuiError is told as news."""
+        self._writer.submit(lambda _store: run())
+
     def sync(self, force: bool = False, reason: str = "manual") -> SyncReport:
         """Bring the index up to date and wait for it; for batch jobs too, unless a search needs it. Raises
         MemoryTuiError.

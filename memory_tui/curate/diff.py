@@ -1,0 +1,88 @@
+"""What a change would do, line by line, for a preview."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from memory_tui.curate.merge import changed_spans
+from memory_tui.curate.record import Change, FileChange
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of a diff: its text without its end, and its number before and after, 0 where it is not.
+
+    `kind` is file, hunk, same, gone or new; `end` tells of a line end that is not LF: CRLF, or none at the last line.
+    """
+
+    kind: Literal["file", "hunk", "same", "gone", "new"]
+    text: str
+    old: int = 0
+    new: int = 0
+    end: str = ""
+
+    def __str__(self) -> str:
+        mark = {"file": "", "hunk": "", "same": " ", "gone": "-", "new": "+"}[self.kind]
+        return mark + self.text + (f"  <{self.end}>" if self.end and self.kind != "same" else "")
+
+
+def lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
+    """The unified diff of all notes of a change. Text is as it is in the notes: make it safe before showing it."""
+    return tuple(line for file in change.files for line in _of(file, context))
+
+
+def text(change: Change, context: int = 3) -> str:
+    """The unified diff as one text."""
+    return "".join(f"{line}\n" for line in lines(change, context))
+
+
+def _of(file: FileChange, context: int) -> Iterator[DiffLine]:
+    before, after = _split(file.before), _split(file.after)
+    yield DiffLine("file", f"--- {file.path if file.before is not None else 'nothing'}")
+    yield DiffLine("file", f"+++ {file.path if file.after is not None else 'nothing'}")
+    for group in _groups(before, after, context):
+        (a, b), (c, d) = (group[0][1], group[-1][2]), (group[0][3], group[-1][4])
+        yield DiffLine("hunk", f"@@ -{a + 1 if b > a else a},{b - a} +{c + 1 if d > c else c},{d - c} @@")
+        for same, first, last, new, until in group:
+            for number in range(first, last):
+                kind: Literal["same", "gone"] = "same" if same else "gone"
+                yield DiffLine(kind, before[number][0], number + 1, new + number - first + 1 if same else 0,
+                               before[number][1])
+            for number in range(new, until if not same else new):
+                yield DiffLine("new", after[number][0], 0, number + 1, after[number][1])
+
+
+_Part = tuple[bool, int, int, int, int]
+
+
+def _groups(before: list[tuple[str, str]], after: list[tuple[str, str]], context: int) -> Iterator[list[_Part]]:
+    """Changed spans with what stands around them, those that are near in one group."""
+    group: list[_Part] = []
+    at = 0
+    shift = 0
+    for a, b, c, d in changed_spans(before, after):
+        if group and a - at > 2 * context:
+            yield [*group, (True, at, at + context, at + shift, at + shift + context)]
+            group = []
+        start = max(at, a - context) if not group else at
+        group += [(True, start, a, c - (a - start), c), (False, a, b, c, d)]
+        at, shift = b, d - b
+    if group:
+        last = min(len(before), at + context)
+        yield [*group, (True, at, last, at + shift, last + shift)]
+
+
+def _split(data: bytes | None) -> list[tuple[str, str]]:
+    """The lines of a note as text, each with the name of its end when that is not LF."""
+    whole = (data or b"").decode("utf-8", "surrogateescape").split("\n")
+    last = whole.pop()
+    found = [(line.removesuffix("\r"), "CRLF" if line.endswith("\r") else "") for line in whole]
+    return [*found, (last, "no line end")] if last else found
+
+
+def changed_letters(before: str, after: str) -> tuple[tuple[str, int, int, int, int], ...]:
+    """Which letters of a changed line differ, as difflib's opcodes, for a preview inside the line."""
+    return tuple(difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
