@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memory_tui.agent.memory import Memory
 from memory_tui.agent.recall_log import Entry, LoggedHit
 from memory_tui.errors import SettingError
-from memory_tui.search.evidence import Evidence
-from memory_tui.search.trace import Candidate, Trace
 from memory_tui.settings import TUNE_KEYS, Settings
+
+if TYPE_CHECKING:
+    from memory_tui.agent.memory import Memory
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.search.trace import Candidate, Trace
 
 SEARCH, GET = "memory_search", "memory_get"
 
