@@ -22,7 +22,7 @@ AnswerMode = Literal["hybrid", "fts-only", "vector-only", "none"]
 class Search:
     """The arguments of memory_search."""
 
-    query: Annotated[str, Says("What to look for, in words or as a question; at most 10,000 characters.")]
+    query: Annotated[str, Says("What to look for, in words or as a question.")]
     max_results: Annotated[int | None, Says("How many hits at most; without it, as configured.", low=1, high=1000)
                            ] = None
     min_score: Annotated[float | None, Says("What a hit has to score; without it, as configured.", low=0, high=1)

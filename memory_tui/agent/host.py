@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from memory_tui.agent import recall_log, replay
@@ -15,10 +14,13 @@ from memory_tui.agent.answers import GetAnswer, SearchAnswer
 from memory_tui.agent.citations import Mode, mode_of
 from memory_tui.agent.memory import Memory
 from memory_tui.agent.tools import Manner, memory_get, memory_search, refused, unavailable
-from memory_tui.errors import Cancelled, MemoryTuiError, QueryError
+from memory_tui.embed import registry
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.events import Event, SyncFinished, SyncProgress
 from memory_tui.index.readers import Cancel
 from memory_tui.text.display import one_line
+
+_FIRST_INDEX_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,17 @@ class Host:
     def _warm(self) -> None:
         try:
             memory = self.memory()
-            memory.rank(memory.gather("memory"), memory.settings)
+            # A remote provider is not paid for a question that nobody has asked.
+            question = "" if memory.plan.provider in registry.REMOTE else "memory"
+            try:
+                evidence = memory.gather(question)
+            except IndexUnavailable:
+                # The first index is being made.
+                memory.wait_idle(_FIRST_INDEX_SECONDS)
+                evidence = memory.gather(question)
+            memory.rank(evidence, memory.settings)
+        except Cancelled:
+            return
         except MemoryTuiError as error:
             # Whoever asks is told again; this is for the log of the client.
             complain(error)
@@ -108,31 +120,41 @@ class Host:
         except MemoryTuiError as error:
             return unavailable(error)
         found = memory_search(memory, given, self._manner(memory, session_key), cancel)
-        if self._wishes.log if self._wishes.log is not None else memory.settings.on("recall.log"):
-            ms = (time.perf_counter() - began) * 1000
-            answer, corpus, agent = found.answer, str(given.get("corpus") or ""), memory.plan.agent.id
+        if self._logs(memory):
+            answer = found.answer
             outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
             entry = recall_log.Entry(
-                replay.SEARCH, str(given.get("query")), at, client, agent, corpus, outcome=outcome, ms=ms,
-            ) if found.trace is None else replay.entry_of(
-                found.trace, client=client, agent=agent, corpus=corpus, ms=ms, outcome=outcome, at=at)
-            note_down(memory.plan.roots.workspace, entry)
+                replay.SEARCH, str(given.get("query")), at, client, memory.plan.agent.id,
+                str(given.get("corpus") or ""), outcome=outcome, ms=(time.perf_counter() - began) * 1000)
+            note_down(memory, replay.with_trace(entry, found.trace) if found.trace is not None else entry)
         return found.answer
 
-    def get(self, given: Mapping[str, Any]) -> GetAnswer:
-        """memory_get. Raises QueryError, Cancelled."""
+    def get(self, given: Mapping[str, Any], client: str) -> GetAnswer:
+        """memory_get, written down where that is wanted. Raises QueryError, Cancelled."""
+        at, began = time.time(), time.perf_counter()
         try:
-            return memory_get(self.memory(), given)
-        except (QueryError, Cancelled):
+            memory = self.memory()
+        except Cancelled:
             raise
         except MemoryTuiError as error:
             return refused(str(given.get("path", "")), error)
+        found = memory_get(memory, given)
+        if self._logs(memory):
+            lines = f"lines {found.get('from', 1)} to {found.get('from', 1) + found.get('lines', 0) - 1}"
+            note_down(memory, recall_log.Entry(
+                replay.GET, found["path"], at, client, memory.plan.agent.id,
+                outcome=lines if found["status"] == "ok" else found.get("error", "There is no such note."),
+                ms=(time.perf_counter() - began) * 1000))
+        return found
+
+    def _logs(self, memory: Memory) -> bool:
+        return memory.settings.on("recall.log") if self._wishes.log is None else self._wishes.log
 
 
-def note_down(workspace: Path, entry: recall_log.Entry) -> None:
+def note_down(memory: Memory, entry: recall_log.Entry) -> None:
     """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
     try:
-        recall_log.append(recall_log.place(workspace), entry)
+        recall_log.append(recall_log.place(memory.plan.roots.workspace), entry)
     except (OSError, MemoryTuiError) as error:
         complain(error)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memory_tui.agent.citations import citation
 from memory_tui.agent.recall_log import Entry, Log
-from memory_tui.agent.replay import Change, Replay
+from memory_tui.agent.replay import GET, Change, Replay
 from memory_tui.explain.wording import ordinal, plural
 from memory_tui.text.display import one_line
 
@@ -18,8 +18,9 @@ _QUERY_CELLS = 60
 def listing(entries: Iterable[Entry], log: Log, place: Path) -> Iterator[str]:
     """A line for each of `entries`, the newest last, and where they are kept."""
     for entry in entries:
-        got = plural(len(entry.hits), "hit") if entry.hits else f"nothing: {entry.outcome}"
-        yield (f"{entry.id}  {moment(entry.at)}  {one_line(entry.query, _QUERY_CELLS)}  {one_line(got, _QUERY_CELLS)}"
+        got = plural(len(entry.hits), "hit") if entry.hits else entry.outcome
+        what = f"read {entry.query}" if entry.tool == GET else entry.query
+        yield (f"{entry.id}  {moment(entry.at)}  {one_line(what, _QUERY_CELLS)}  {one_line(got, _QUERY_CELLS)}"
                f"  {entry.ms:.0f} ms  {one_line(entry.client)}").rstrip()
     if not log.entries:
         yield "No recall is logged. Start the server with memory-tui mcp --log-recalls to have them written down."

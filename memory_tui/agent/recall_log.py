@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import secrets
-import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,9 +26,10 @@ from memory_tui.text.secrets import find as secret_places
 from memory_tui.workspace.redact import redact
 
 MOST_BYTES = 2 << 20
-MOST_QUERY = 2000
-"""Characters of a question that are kept."""
+MOST_QUERY = 10_000
+"""Characters of a question that are kept; a longer one ends with an ellipsis."""
 MASK = "***"
+_TRIES, _PAUSE_SECONDS = 2500, 0.002
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -101,7 +102,7 @@ def append(path: Path, entry: Entry, most_bytes: int = MOST_BYTES) -> Entry:
                                outcome=_masked(entry.outcome))
     line = json.dumps(_plain(kept), ensure_ascii=True).encode() + b"\n"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with lock.wait_for(path, threading.Event()):
+    with _held(path):
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
         try:
             _write(descriptor, line)
@@ -110,6 +111,16 @@ def append(path: Path, entry: Entry, most_bytes: int = MOST_BYTES) -> Entry:
         finally:
             os.close(descriptor)
     return kept
+
+
+def _held(path: Path) -> lock.WriterLock:
+    """The lock of the log; a line takes less than a millisecond. Raises IndexUnavailable after five seconds."""
+    for _ in range(_TRIES):
+        held = lock.WriterLock.acquire(path)
+        if held is not None:
+            return held
+        time.sleep(_PAUSE_SECONDS)
+    raise IndexUnavailable(f"Another process keeps the recall log {path} locked.", "See which memory-tui still runs.")
 
 
 def _write(descriptor: int, line: bytes) -> None:
@@ -154,7 +165,7 @@ def clear(path: Path) -> bool:
     """Delete the log; False when there was none."""
     if not path.exists():
         return False
-    with lock.wait_for(path, threading.Event()):
+    with _held(path):
         path.unlink(missing_ok=True)
     return True
 
@@ -164,7 +175,7 @@ def _masked(text: str) -> str:
     text = redact(js.well_formed(text))
     for found in reversed(secret_places(text)):
         text = text[:found.start] + MASK + text[found.end:]
-    return text[:MOST_QUERY]
+    return text if len(text) <= MOST_QUERY else text[:MOST_QUERY] + "…"
 
 
 def _plain(entry: Entry) -> dict[str, Any]:

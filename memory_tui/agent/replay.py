@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -51,13 +52,13 @@ class Replay:
         return all(change.place_then == change.place_now for change in self.changes)
 
 
-def entry_of(trace: Trace, *, client: str, agent: str, corpus: str, ms: float, outcome: str, at: float) -> Entry:
-    """What is to be logged of a search that gave `trace`."""
+def with_trace(entry: Entry, trace: Trace) -> Entry:
+    """`entry` with what is to be logged of `trace`: what was searched, by which knobs, and the hits."""
     hits = tuple(LoggedHit(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.score, hit.vector.score,
                            hit.text.score) for hit in trace.recalled)
-    return Entry(SEARCH, trace.query, at, client, agent, corpus,
-                 {key: trace.settings.values[key].value for key in TUNE_KEYS}, trace.provider, trace.model, trace.mode,
-                 trace.generation, hits, outcome, ms)
+    return dataclasses.replace(
+        entry, settings={key: trace.settings.values[key].value for key in TUNE_KEYS}, provider=trace.provider,
+        model=trace.model, mode=trace.mode, generation=trace.generation, hits=hits)
 
 
 def settings_of(entry: Entry, settings: Settings) -> Settings:

@@ -30,7 +30,7 @@ from memory_tui.agent.prompt import recall_rule
 from memory_tui.agent.schema import schema
 from memory_tui.agent.tools import unavailable
 from memory_tui.agent.wire import Answered
-from memory_tui.errors import IndexUnavailable, MemoryTuiError, QueryError
+from memory_tui.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.index.readers import Cancel
 from memory_tui.text import js
 
@@ -79,7 +79,7 @@ class Handlers:
         given, key, client = params.arguments or {}, _session_key(ctx), _client(ctx)
         runs: dict[str, Callable[[Cancel], SearchAnswer | GetAnswer]] = {
             "memory_search": lambda cancel: self.host.search(given, key, client, cancel),
-            "memory_get": lambda _: self.host.get(given)}
+            "memory_get": lambda _: self.host.get(given, client)}
         run = runs.get(params.name)
         if run is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}",
@@ -90,8 +90,6 @@ class Handlers:
                     return _result(await self._in_thread(run))
             late = IndexUnavailable(f"No answer within {DEADLINE_SECONDS:g} seconds.", "Ask again in a moment.")
             return _result(unavailable(late, timed_out=True))
-        except QueryError as error:
-            return _failed(f"{error.message} {error.next_step}".rstrip())
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
