@@ -10,6 +10,8 @@ MemoryTuiError
  +-- LabelError          labelled questions that cannot be read, written or used
  +-- EditRefused         a change of notes that is not made, and why
  +-- IndexUnavailable    the index file cannot be opened, written or trusted
+ |    +-- IndexDamaged   what is in it makes no sense; it is moved aside and made again
+ |    +-- IndexBusy      another process is writing it
  +-- ProviderError       text could not be turned into vectors
  +-- Cancelled           somebody no longer wants the answer
 """
@@ -97,6 +99,18 @@ class IndexUnavailable(MemoryTuiError):
     """The index file cannot be opened, written or trusted."""
 
     code = "index"
+
+
+class IndexDamaged(IndexUnavailable):
+    """What is in the index file makes no sense; it is moved aside and made again from the notes."""
+
+    code = "index_damaged"
+
+
+class IndexBusy(IndexUnavailable):
+    """Another process is writing the index, and what was asked for has to wait for it."""
+
+    code = "index_busy"
 
 
 class ProviderError(MemoryTuiError):

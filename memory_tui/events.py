@@ -16,7 +16,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class SyncStarted(Event):
-    """A sync found `total` files to read; `reason` is start, watch, search, edit, manual or force."""
+    """A sync found `total` files to read; `reason` is start, watch, search, edit, interval, sweep, manual or cli."""
 
     reason: str
     total: int
@@ -24,11 +24,19 @@ class SyncStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class SyncProgress(Event):
-    """`done` of `total` changed files are indexed; sent at most about ten times a second."""
+    """`done` of `total` changed files are indexed; sent at most about ten times a second.
+
+    `chunks` are those written so far, `rate` is in files a second, `seconds_left` is an estimate by the bytes that are
+    still to be read, None before there is one. `rebuilding` tells that the whole index is made anew beside the old one.
+    """
 
     done: int
     total: int
     path: str
+    chunks: int = 0
+    rate: float = 0.0
+    seconds_left: float | None = None
+    rebuilding: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,30 @@ class SyncFinished(Event):
     embedded: int
     seconds: float
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkHeld(Event):
+    """So many notes vanished at once (`missing` of `known`) that they stay in the index until a person agrees."""
+
+    missing: int
+    known: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexingPaused(Event):
+    """A person paused indexing (`on`), or let it go on."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeeperChanged(Event):
+    """Who keeps the index up to date: process `pid`, which is this one where `ours`."""
+
+    pid: int
+    ours: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,19 @@ import datetime as dt
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import apsw
 
 from memory_tui.embed.provider import Health
-from memory_tui.index import abilities
+from memory_tui.index import abilities, lock, sizes
 from memory_tui.index.freshness import Freshness
+from memory_tui.index.lock import Role
+from memory_tui.index.shrink import Shrink
+from memory_tui.index.sizes import FileSize
 from memory_tui.index.store import Store
+from memory_tui.index.vec0 import OFF, Vec0, ability
 from memory_tui.launch import Plan
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.document import Document, shown_day
@@ -27,7 +32,7 @@ GET_CHARACTERS = 12_000
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """One note for a list: `state` is fresh, pending, failed or left out, `detail` why, `mtime` epoch seconds."""
+    """One note for a list: `state` is fresh or one of `index.freshness.State`, `detail` why, `mtime` epoch seconds."""
 
     path: str
     source: str
@@ -49,13 +54,22 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Freshness, computed now from disk against index: `total` notes on disk, and by name all that are not fresh."""
+    """Freshness, computed now from disk against index: `total` notes on disk, and by name all that are not fresh.
+
+    `unsettled` notes were being written each time they were read; of `missing` ones the folder has vanished, and what
+    was indexed of them stays. `rebuild` says in words what the index was made with that is otherwise now, and `shrink`
+    what a person has to agree to (`Engine.accept_shrink`) before it is forgotten.
+    """
 
     total: int
     fresh: int
     pending: tuple[Item, ...]
     failed: tuple[Item, ...]
     left_out: tuple[Item, ...]
+    unsettled: tuple[Item, ...] = ()
+    missing: tuple[Item, ...] = ()
+    rebuild: tuple[str, ...] = ()
+    shrink: Shrink | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,22 @@ class Status:
     freshness: Fresh
     embedding_probe: dict[str, Any] | None
     notices: tuple[Notice, ...]
+    keeper: Writing | None = None
+    """The process that keeps the index up to date by itself."""
+    writer: Writing | None = None
+    """The process that writes the index now."""
+    paused: bool = False
+    storage: tuple[FileSize, ...] = ()
+    """Every file of the index, what is being made beside it and what was moved aside included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A process that may write the index: `since` is in epoch seconds, `ours` tells whether it is this one."""
+
+    pid: int
+    since: float
+    ours: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +176,10 @@ def fresh(scan: Scan, freshness: Freshness) -> Fresh:
         total=len(scan.found), fresh=freshness.fresh,
         pending=tuple(Item(f.path, f.detail) for f in freshness.pending),
         failed=tuple(Item(f.path, f.detail) for f in freshness.failed),
-        left_out=tuple(_item(left) for left in freshness.left_out))
+        left_out=tuple(_item(left) for left in freshness.left_out),
+        unsettled=tuple(Item(f.path, f.detail) for f in freshness.of("changed while read")),
+        missing=tuple(Item(f.path, f.detail) for f in freshness.of("missing root")),
+        rebuild=freshness.rebuild, shrink=freshness.shrink)
 
 
 def _item(left: LeftOut) -> Item:
@@ -178,7 +211,9 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
     differs = freshness.stale.get(path.path)
     if not path.included:
         index = "" if row is None else "The index still has it; the next sync forgets it."
-    elif differs is not None and differs.state == "failed":
+    elif differs is not None and differs.state == "missing root":
+        index = f"The index keeps it although it is not there: {differs.detail}"
+    elif differs is not None and differs.state != "pending":
         index = f"It could not be indexed: {differs.detail}"
     elif differs is not None:
         index = f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."
@@ -188,16 +223,22 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
     return FileVerdict(path.path, path.included, path.rule, path.detail, index)
 
 
+def writing(index: Path, role: Role) -> Writing | None:
+    """Who has the `role` now."""
+    who = lock.living(index, role)
+    return Writing(who.pid, who.since, who.ours) if who else None
+
+
 def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health: Health, watching: tuple[bool, str],
-           probe: dict[str, Any] | None, notices: Sequence[Notice]) -> Status:
+           probe: dict[str, Any] | None, notices: Sequence[Notice], paused: bool = False) -> Status:
     """The whole state; `health` is the provider's, `probe` the outcome of a deep check."""
     counts = store.counts()
     identity = store.identity()
     settings = plan.settings
-    vec0 = store.vec0
+    vec0 = ability() if settings.on("store.vector.enabled") else OFF
     return Status(
         backend="builtin", workspace_dir=str(plan.roots.workspace), db_path=os.fspath(store.path),
-        db_bytes=counts.bytes, files=counts.files, chunks=counts.chunks, embedded=counts.embedded,
+        db_bytes=sizes.on_disk(store.path), files=counts.files, chunks=counts.chunks, embedded=counts.embedded,
         generation=store.generation(),
         provider=identity.provider if identity else "none", requested_provider=plan.provider,
         provider_origin=plan.provider_origin, provider_state=health.detail, model=identity.model if identity else "",
@@ -213,7 +254,23 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
                 "engine": f"sqlite-vec {vec0.detail}" if vec0.ready else "numpy, exact",
                 "loadError": None if vec0.ready else vec0.detail, "dims": identity.dims if identity else None},
         fallback=None, watching=watching[0], watch_detail=watching[1], read_only=plan.read_only,
-        freshness=fresh(scan, freshness), embedding_probe=probe, notices=(*notices, *_lost(plan, store)))
+        freshness=fresh(scan, freshness), embedding_probe=probe, paused=paused,
+        notices=(*notices, *_doubts(freshness), *_lost(plan, vec0)),
+        keeper=writing(store.path, "keeper"), writer=writing(store.path, "lock"), storage=sizes.files(store.path))
+
+
+def _doubts(freshness: Freshness) -> list[Notice]:
+    """What a person has to decide, or should know, about index and disk."""
+    found = []
+    if freshness.shrink is not None:
+        found.append(Notice(
+            "shrink", f"{freshness.shrink.reason}; they stay in the index until you agree.",
+            "Bring them back, or run memory-tui index --accept-shrink."))
+    if freshness.rebuild:
+        found.append(Notice(
+            "rebuild", f"The index was made otherwise ({'; '.join(freshness.rebuild)}); it answers until a new one is "
+                       "whole.", "Run memory-tui index."))
+    return found
 
 
 def _full_text(store: Store) -> dict[str, Any]:
@@ -223,7 +280,7 @@ def _full_text(store: Store) -> dict[str, Any]:
             "error": reason or (None if tokenizer else "the index was made without it")}
 
 
-def _lost(plan: Plan, store: Store) -> list[Notice]:
+def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
     """What full-text search and vectors have to do without, and what is done instead."""
     lost, settings = [], plan.settings
     if reason := abilities.fts5():
@@ -231,8 +288,8 @@ def _lost(plan: Plan, store: Store) -> list[Notice]:
                                         "any, a chunk is found when its text holds the letters of a word."))
     elif settings.word("store.fts.tokenizer") == "trigram" and (reason := abilities.trigram()):
         lost.append(Notice("trigram", f"Trigrams are not possible ({reason}): unicode61 cuts the words."))
-    if settings.on("store.vector.enabled") and not store.vec0.ready:
-        lost.append(Notice("vec0", f"sqlite-vec is not used ({store.vec0.detail}): numpy compares the vectors, with "
+    if settings.on("store.vector.enabled") and not vec0.ready:
+        lost.append(Notice("vec0", f"sqlite-vec is not used ({vec0.detail}): numpy compares the vectors, with "
                                    "the same answers."))
     lost += [Notice("switch", f"{abilities.SWITCH} names {name!r}, which is none of {', '.join(abilities.NAMES)}.")
              for name in abilities.unknown()]

@@ -67,8 +67,11 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"  {one_line(path)}: {one_line(reason)}")
     for notice in engine.notices():
         _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
-    if outcome.error:
-        _warn(f"memory-tui: {one_line(outcome.error)}")
+    if outcome.shrink:
+        _warn(f"memory-tui: {one_line(outcome.shrink.reason)}; they stay in the index until you agree.\n"
+              "  Bring them back, or run memory-tui index --accept-shrink.")
+    for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed))):
+        _warn(f"memory-tui: {one_line(text)}")
 
 
 def news(event: Event) -> None:
@@ -100,11 +103,12 @@ def status(value: Status, *, as_json: bool) -> None:
                                                     "loses nothing but time)"),
         ("Vector", _part(value.vector)), ("Text", _part(value.fts)),
         ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}"),
-        ("Configuration", value.config_path or "none"),
+        ("Configuration", value.config_path or "none"), ("Kept by", _keeper(value)),
     ]
     for label, text in rows:
         _print(f"{label + ':':<16}{one_line(str(text))}")
-    for state, items in (("pending", fresh.pending), ("failed", fresh.failed), ("left out", fresh.left_out)):
+    for state, items in (("pending", fresh.pending), ("failed", fresh.failed), ("changed while read", fresh.unsettled),
+                         ("missing root", fresh.missing), ("left out", fresh.left_out)):
         for item in items:
             _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
     for notice in value.notices:
@@ -115,7 +119,16 @@ def _freshness(value: Status) -> str:
     fresh = value.freshness
     counts = [(fresh.fresh, "fresh"), (len(fresh.pending), "pending"), (len(fresh.failed), "failed"),
               (len(fresh.left_out), "left out")]
+    counts += [(len(items), word) for items, word in (
+        (fresh.unsettled, "changed while read"), (fresh.missing, "of a missing root")) if items]
     return ", ".join(f"{n} {word}" for n, word in counts)
+
+
+def _keeper(value: Status) -> str:
+    who = value.writer or value.keeper
+    if who is None:
+        return "nobody now; memory-tui index, or the open app, brings it up to date"
+    return f"process {who.pid}{', this one' if who.ours else ''}{', writing now' if value.writer else ''}"
 
 
 def _part(part: dict[str, Any]) -> str:

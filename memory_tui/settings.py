@@ -69,6 +69,8 @@ KNOBS: tuple[Knob, ...] = (
          0, 60_000, 250, 50, "ms", most=3_600_000),
     Knob("sync.onSearch", "sync on search", True, "look for changed files when a search starts"),
     Knob("sync.onSessionStart", "sync at start", True, "index changed files when the app opens"),
+    Knob("sync.intervalMinutes", "interval", 0, "look for changed files this often; 0 is never",
+         0, 1440, 5, 1, "min", most=1_000_000),
     Knob("sync.sessions.deltaBytes", "session bytes", 100_000,
          "a transcript is indexed by itself after growing this much; 0 is any", 0, 10_000_000, 10_000, 1000, "B"),
     Knob("sync.sessions.deltaMessages", "session lines", 50, "or by this many lines; 0 counts bytes alone",

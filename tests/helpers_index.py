@@ -78,9 +78,9 @@ class Memory:
         note.write_bytes(text.encode() if isinstance(text, str) else text)
         return note
 
-    def sync(self, *, force: bool = False, listener: events.Listener | None = None) -> SyncReport:
+    def sync(self, *, force: bool = False, listener: events.Listener | None = None, accept: bool = False) -> SyncReport:
         return sync(self.store, self.roots, self.provider, self.settings, scan(self.roots),
-                    listener or self.events.append, self.cancel, force)
+                    listener or self.events.append, self.cancel, force, accept_shrink=accept)
 
     def told(self, kind: type[events.Event]) -> list[events.Event]:
         return [event for event in self.events if isinstance(event, kind)]

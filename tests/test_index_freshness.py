@@ -10,6 +10,9 @@ from helpers_workspace import needs_inodes, unprivileged_folder
 
 from memory_tui.index import writes
 from memory_tui.index.freshness import compare
+from memory_tui.index.schema import differences
+from memory_tui.index.store import CHANGED
+from memory_tui.index.sync import recipe_for
 from memory_tui.workspace.roots import scan
 
 
@@ -63,9 +66,21 @@ def test_notes_of_an_index_to_be_rebuilt_are_pending(memory):
     memory.write("MEMORY.md", "one")
     memory.sync()
     memory.settings = memory.settings.set("chunking.tokens", 50, "test")
-    memory.cancel.set()
-    assert memory.sync().cancelled
-    assert [state.detail for state in fresh(memory).pending] == ["rebuild"]
+    has, wanted = memory.store.recipe(), recipe_for(memory.roots, memory.provider, memory.settings)
+    now = compare(scan(memory.roots), memory.store.known(), rebuild=differences(has, wanted))
+    assert now.rebuild == ("chunk tokens: 400 is now 50",)
+    assert now.fresh == 0
+    assert [state.detail for state in now.pending] == ["rebuild"]
+
+
+def test_a_note_that_never_rests_has_a_state_of_its_own(memory):
+    memory.write("MEMORY.md", "one")
+    memory.sync()
+    writes.fail_file(memory.store, "MEMORY.md", "memory", "somebody is writing it", CHANGED)
+    [state] = fresh(memory).of("changed while read")
+    assert state.detail == "somebody is writing it"
+    memory.sync()
+    assert fresh(memory).fresh == 1
 
 
 @needs_inodes

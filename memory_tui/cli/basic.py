@@ -19,6 +19,7 @@ def add(command: Declare) -> None:
     index = command("index", "bring the index up to date")
     index.add_argument("--force", action="store_true", help="read every file again")
     index.add_argument("--yes", action="store_true", help="agree that the provider gets the notes of this workspace")
+    index.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished all at once")
     status = command("status", "what is indexed, by what, and what is missing")
     status.add_argument("--deep", action="store_true", help="also embed one text with the provider")
     search = command("search", "ask a question")
@@ -48,6 +49,8 @@ def _index(given: argparse.Namespace) -> int:
         engine.listen(report.news)
         if hasattr(given, "yes"):
             report.agreed(engine.embedding.agree(how="index --yes", sync=False), as_json=hasattr(given, "json"))
+        if hasattr(given, "accept_shrink"):
+            engine.accept_shrink()
         outcome = engine.sync(force=hasattr(given, "force"), reason="cli")
         report.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0

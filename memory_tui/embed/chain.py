@@ -72,6 +72,11 @@ class Chain:
         with self._lock:
             return self._all()[self._active].batches()
 
+    def known_identity(self) -> Identity | None:
+        """The space of the vectors of the provider in use, where that can be told without asking anybody."""
+        link = self.provider()
+        return link.known_identity if isinstance(link, Link) else None
+
     @property
     def error(self) -> ProviderError | None:
         """Why there are no vectors although they were asked for; None while all is well."""

@@ -191,6 +191,12 @@ class Link:
             raise
 
     @property
+    def known_identity(self) -> Identity | None:
+        """The space of its vectors where that can be told without asking anybody."""
+        made = self._made
+        return made.identity if getattr(made, "identity_known", True) else None
+
+    @property
     def max_input_bytes(self) -> int:
         """UTF-8 bytes of the longest text that it takes whole."""
         return self._made.max_input_bytes

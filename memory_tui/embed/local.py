@@ -58,6 +58,11 @@ class Local:
         return self._identity
 
     @property
+    def identity_known(self) -> bool:
+        """Whether `identity` answers without loading the model."""
+        return self._identity is not None
+
+    @property
     def max_input_bytes(self) -> int:
         """UTF-8 bytes of the longest chunk."""
         return MAX_INPUT_BYTES

@@ -55,6 +55,11 @@ class Remote:
             return Identity(self._wire.name, self._wire.model, self._wire.key, self._dims)
 
     @property
+    def identity_known(self) -> bool:
+        """Whether `identity` answers without a call."""
+        return self._dims is not None
+
+    @property
     def max_input_bytes(self) -> int:
         """UTF-8 bytes of the longest text that is surely within the model's limit."""
         return self._wire.max_input_bytes

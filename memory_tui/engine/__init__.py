@@ -17,7 +17,7 @@ from memory_tui.engine.asking import Asking
 from memory_tui.engine.embedding import Embedding
 from memory_tui.engine.upkeep import Upkeep
 from memory_tui.errors import ProviderError
-from memory_tui.events import Event, Listener, Noticed, ProviderChanged, ignore
+from memory_tui.events import Event, Listener, Noticed, ProviderChanged, SyncProgress, ignore
 from memory_tui.index.readers import Cancel
 from memory_tui.launch import Options, Plan
 from memory_tui.search.trace import ChunkRef, Notice, Trace
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from memory_tui.curate.curator import Curator
     from memory_tui.explain.whynot import WhyNot
-    from memory_tui.index.store import Store
+    from memory_tui.index.estimate import Estimate
+    from memory_tui.index.sizes import TableSize
     from memory_tui.index.sync import SyncReport
     from memory_tui.overview import FileRow, FileVerdict, Note, Status
     from memory_tui.search.evidence import Evidence
@@ -158,6 +159,57 @@ class Engine:
         """Bring the index up to date in the background; requests that wait already are not repeated."""
         self._upkeep.request_sync(reason, force)
 
+    def pause(self) -> None:
+        """Stop indexing after the batch that is under way; what is done stays done, and searches go on."""
+        self._upkeep.pause()
+
+    def resume(self) -> None:
+        """Go on where `pause` stopped."""
+        self._upkeep.resume()
+
+    @property
+    def paused(self) -> bool:
+        """Whether indexing is paused."""
+        return self._upkeep.paused
+
+    @property
+    def progress(self) -> SyncProgress | None:
+        """The last news of the sync that runs, with its rate and time left; None while none does."""
+        return self._upkeep.progress
+
+    @property
+    def last_sync(self) -> SyncReport | None:
+        """What the last sync of this engine did; None before the first."""
+        return self._upkeep.last
+
+    def accept_shrink(self) -> SyncReport:
+        """Forget the notes of `Status.freshness.shrink` and of roots that vanished, and sync. Raises MemoryTuiError."""
+        return self._upkeep.sync(reason="accept", accept_shrink=True)
+
+    def tables(self) -> tuple[TableSize, ...]:
+        """Rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
+        from memory_tui.index import sizes
+
+        with self._asking.looking() as store:
+            return sizes.tables(store)
+
+    def estimate(self) -> Estimate:
+        """What making the whole index anew would cost, in files, texts, seconds and dollars; asks nobody."""
+        from memory_tui.index.estimate import estimate
+
+        with self._asking.looking() as store:
+            recipe = store.recipe()
+            identity = self._chain.known_identity() or (recipe.identity if recipe else None)
+            return estimate(store, scan(self.plan.roots), identity, self.settings.whole("chunking.tokens"),
+                            self.settings.whole("chunking.overlap"), self._upkeep.speed)
+
+    def verify(self) -> tuple[str, ...]:
+        """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
+        from memory_tui.index import check
+
+        with self._asking.looking() as store:
+            return tuple(check.problems(store))
+
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed."""
         self._upkeep.catch_up()
@@ -206,25 +258,22 @@ class Engine:
         """The whole state, computed now; `deep` embeds one text with the provider."""
         from memory_tui import overview
 
-        def look(store: Store) -> Status:
-            seen = scan(self.plan.roots)
+        probe = self._chain.probe() if deep else None
+        seen = scan(self.plan.roots)
+        with self._asking.looking() as store:
             return overview.status(
                 self.plan, store, seen, self._upkeep.freshness(store, seen),
                 health=self._chain.health(),
-                watching=(self.watching, self._upkeep.watch_detail),
-                probe=self._chain.probe() if deep else None, notices=self.notices())
-
-        return self._upkeep.ask(look)
+                watching=(self.watching, self._upkeep.watch_detail), probe=probe, notices=self.notices(),
+                paused=self._upkeep.paused)
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""
         from memory_tui import overview
 
-        def look(store: Store) -> tuple[FileRow, ...]:
-            seen = scan(self.plan.roots)
+        seen = scan(self.plan.roots)
+        with self._asking.looking() as store:
             return overview.file_rows(store, seen, self._upkeep.freshness(store, seen))
-
-        return self._upkeep.ask(look)
 
     def read(self, path: str) -> Document:
         """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
@@ -240,7 +289,8 @@ class Engine:
 
         seen = scan(self.plan.roots)
         found = why_path(self.plan.roots, path, seen)
-        return self._upkeep.ask(lambda store: overview.file_verdict(found, store, self._upkeep.freshness(store, seen)))
+        with self._asking.looking() as store:
+            return overview.file_verdict(found, store, self._upkeep.freshness(store, seen))
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> Note:
         """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from memory_tui.errors import IndexUnavailable
@@ -46,6 +46,22 @@ class Asking:
         with self._readers.borrow(self._upkeep.path) as store:
             if store is None:
                 raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
+            yield store
+
+    @contextmanager
+    def looking(self) -> Iterator[Store]:
+        """A read-only connection, or one to nothing while there is no index that can be read. Raises Cancelled."""
+        from memory_tui.index.store import Store
+
+        with ExitStack() as stack:
+            try:
+                store = stack.enter_context(self._readers.borrow(self._upkeep.path))
+            except IndexUnavailable as error:
+                self._upkeep.doubt(error)
+                store = None
+            if store is None:
+                store = Store.nothing(self._upkeep.path)
+                stack.callback(store.close)
             yield store
 
     def gather(self, query: str, now: float, cancel: Cancel, source: str) -> Evidence:

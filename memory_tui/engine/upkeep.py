@@ -1,6 +1,7 @@
 """Keeping the index up to date: the writer and its syncs, the watcher, and what was last seen of disk against index.
 
-`engine-writer` owns the write connection and does every sync; the watcher only asks it for work.
+`engine-writer` owns the write connection and does every sync; watcher and clock only ask it for work. Of several
+processes one keeps the index by itself (`keeper`), the others read, and one of them goes on when it ends.
 """
 
 from __future__ import annotations
@@ -11,15 +12,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from memory_tui.embed.chain import NONE
 from memory_tui.engine.batches import Batches
+from memory_tui.engine.clock import Clock, Stops
+from memory_tui.engine.keeping import Keeping
+from memory_tui.engine.opening import Opening
 from memory_tui.engine.supply import Supply
-from memory_tui.errors import MemoryTuiError
-from memory_tui.events import Event, Noticed, ProviderChanged, WatchChanged
+from memory_tui.errors import Cancelled, IndexBusy, IndexUnavailable, MemoryTuiError
+from memory_tui.events import Event, IndexingPaused, Noticed, ProviderChanged, SyncProgress, WatchChanged
+from memory_tui.index import lock
 from memory_tui.index.writer import Writer
 from memory_tui.search.trace import Unsearchable
 from memory_tui.workspace.roots import Scan, scan
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memory_tui.consent import Consents
     from memory_tui.embed.chain import Chain
     from memory_tui.index.freshness import Freshness
@@ -30,9 +38,14 @@ if TYPE_CHECKING:
 
 Outcome = TypeVar("Outcome")
 
+AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover"})
+"""Reasons of syncs that only the keeper does."""
 _SWEEP_SECONDS = 2.0
 """A search looks for changed files when the last look is older than this and nobody is watching."""
+_YIELD_SECONDS = 10.0
+"""A new index that is being made gives way to a save no more often than this."""
 _GOODBYE_SECONDS = 0.4
+_MINUTE = 60.0
 _OF_THE_FIRST = ("reason", "found", "indexed", "touched", "unchanged", "removed", "failed", "chunks", "reused",
                  "rebuilt", "changed", "claimed")
 """What a report tells of its first run where a second one only made missing vectors."""
@@ -43,23 +56,42 @@ class Upkeep:
 
     def __init__(self, plan: Plan, chain: Chain, consents: Consents,
                  tell: Callable[[Event], None]) -> None:
-        self.path = plan.index
-        """Where the index is; another folder than planned when that one cannot be written."""
-        self.notices: list[str] = []
         self.unsearchable: tuple[Unsearchable, ...] = ()
         """What a search could not find at the last look, and why."""
+        self.seen: Freshness | None = None
+        """What the last look found."""
         self.watch_detail = "off"
+        self.progress: SyncProgress | None = None
+        """The last news of the sync that runs; None while none does."""
+        self.last: SyncReport | None = None
+        """What the last sync did."""
         self._plan = plan
         self._chain = chain
         self._supply = Supply(plan, chain, consents, lambda: self.request_sync("provider"),
                               lambda text: self._tell(Noticed(time.time(), text)))
         self._listener = tell
-        self._writer = Writer(self._open_store, self._report_failure)
+        self._opening = Opening(plan, self._notice)
+        self._writer = Writer(self._opening.open, self._opening.close, self._report_failure)
+        self._paused, self._yield = threading.Event(), threading.Event()
+        self._stop = Stops(self._writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
         self.batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"))
         self._watcher: Watcher | None = None
-        self._swept = 0.0
+        self._keeping = Keeping(lambda: self.path, self._tell)
+        self._again = False
+        self._clock = Clock(self._tick, self._writer.closing)
+        self._swept = self._yielded = self._synced = 0.0
         self._sync_wanted = False
+
+    @property
+    def path(self) -> Path:
+        """Where the index is; another folder than planned when that one cannot be written."""
+        return self._opening.path
+
+    @property
+    def notices(self) -> list[str]:
+        """What is to be said of the index file, for as long as the engine is open."""
+        return self._opening.notices
 
     @property
     def closing(self) -> bool:
@@ -71,6 +103,17 @@ class Upkeep:
         """Whether saved files are noticed by themselves."""
         return self._watcher is not None and self._watcher.alive
 
+    @property
+    def paused(self) -> bool:
+        """Whether indexing is paused."""
+        return self._paused.is_set()
+
+    @property
+    def speed(self) -> float | None:
+        """Texts that the last sync embedded a second; None where it embedded too few to tell."""
+        last = self.last
+        return last.embedded / last.seconds if last and last.embedded >= 100 and last.seconds > 0 else None
+
     def start(self) -> None:
         """Begin to work in the background: index what changed, then watch."""
         self.batches.resident = True
@@ -78,6 +121,7 @@ class Upkeep:
             self.request_sync("start")
         if self._plan.settings.on("sync.watch"):
             self.set_watching(True)
+        self._clock.start()
 
     def stop(self) -> None:
         """Ask everything to end, without waiting for the writer."""
@@ -92,6 +136,8 @@ class Upkeep:
     def close(self) -> None:
         """Wait for the writer, no longer than a part of a second."""
         self._writer.close(_GOODBYE_SECONDS)
+        self._clock.join(_GOODBYE_SECONDS)
+        self._keeping.close()
 
     # --- the writer ------------------------------------------------------------------------------------------------
 
@@ -103,12 +149,14 @@ class Upkeep:
         """Do something else on the writer's thread when it has time; a MemoryTuiError is told as news."""
         self._writer.submit(lambda _store: run())
 
-    def sync(self, force: bool = False, reason: str = "manual") -> SyncReport:
-        """Bring the index up to date and wait for it; for batch jobs too, unless a search needs it. Raises
-        MemoryTuiError.
+    def sync(self, force: bool = False, reason: str = "manual", accept_shrink: bool = False) -> SyncReport:
+        """Bring the index up to date and wait for it; for batch jobs too, unless a search needs it.
+
+        Raises MemoryTuiError, IndexBusy while another process writes.
         """
+        self._check_paused()
         started = time.monotonic()
-        report = self.ask(lambda store: self._sync(store, reason, force))
+        report = self.ask(lambda store: self._sync(store, reason, force, accept_shrink))
         if reason == "search" or self.batches.resident:
             return report
         tally = self.batches.join()
@@ -116,26 +164,50 @@ class Upkeep:
                          seconds=time.monotonic() - started)
         if not tally.left:
             return report
-        rest = self.ask(lambda store: self._sync(store, "batch", False))
+        rest = self.ask(lambda store: self._sync(store, "batch", False, False))
         return replace(rest, **{name: getattr(report, name) for name in _OF_THE_FIRST},
                        embedded=report.embedded + rest.embedded, seconds=time.monotonic() - started)
 
     def request_sync(self, reason: str = "manual", force: bool = False) -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated."""
         with self._lock:
-            if self._sync_wanted and not force:
+            if (self._sync_wanted and not force) or (self.paused and reason in AUTOMATIC):
                 return
             self._sync_wanted = True
-        self._writer.submit(lambda store: self._sync(store, reason, force))
+            progress, now = self.progress, time.monotonic()
+            if progress is not None and progress.rebuilding and now - self._yielded > _YIELD_SECONDS:
+                self._yielded = now
+                self._yield.set()
+        self._writer.submit(lambda store: self._background(store, reason, force))
+
+    def pause(self) -> None:
+        """Stop indexing after the batch that is under way; what is done stays done. Searches go on."""
+        if not self.paused:
+            self._paused.set()
+            self._tell(IndexingPaused(time.time(), True))
+
+    def resume(self) -> None:
+        """Go on where `pause` stopped."""
+        if self.paused:
+            self._paused.clear()
+            self._tell(IndexingPaused(time.time(), False))
+            self.request_sync("resume")
 
     def wait_idle(self, timeout: float) -> bool:
         """Wait until the writer has nothing to do; False when `timeout` seconds were not enough."""
         return self._writer.wait_idle(timeout)
 
     def catch_up(self) -> None:
-        """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed."""
-        if self._plan.settings.on("sync.onSearch") or self.ask(lambda store: store.recipe() is None):
-            self.sync(reason="search")
+        """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
+
+        While another process is writing, the answer is of what it has indexed so far, and a notice says so.
+        """
+        if self._plan.settings.on("sync.onSearch") or not self.path.exists() or self.ask(
+                lambda store: store.recipe() is None):
+            try:
+                self.sync(reason="search")
+            except IndexBusy as error:
+                self.notices.append(f"{error.message} {error.next_step}")
 
     def sweep(self) -> None:
         """Look for changed files in the background, when nobody is watching and the last look is a while ago."""
@@ -146,57 +218,113 @@ class Upkeep:
 
     def freshness(self, store: Store, seen: Scan) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
-        from memory_tui.index import jobs
+        from memory_tui.index import jobs, schema, shrink, sync
         from memory_tui.index.freshness import compare
 
         self.batches.waiting = jobs.waiting(store)
-        freshness = compare(seen, store.known(), self._plan.settings)
+        has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
+        wanted = None if has is None else sync.recipe_for(
+            roots, self._chain.provider(), settings,
+            self._chain.known_identity() or (None if self._chain.name == NONE else has.identity))
+        rebuild = schema.differences(has, wanted) if has and wanted else ()
+        found = compare(seen, store.known(), settings, rebuild=rebuild, roots=roots,
+                        devices=shrink.from_text(store.meta(shrink.KEY)))
         self.unsearchable = tuple(
-            [Unsearchable(f.path, f.state, f.detail) for f in freshness.stale.values()]
-            + [Unsearchable(left.path, "excluded", left.detail) for left in freshness.left_out])
+            [Unsearchable(f.path, f.state, f.detail) for f in found.stale.values() if f.detail != "rebuild"]
+            + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out])
         self._swept = time.monotonic()
-        return freshness
+        self.seen = found
+        return found
 
-    def _sync(self, store: Store, reason: str, force: bool) -> SyncReport:
-        from memory_tui.index import lock
-        from memory_tui.index import sync as syncing
+    def doubt(self, error: IndexUnavailable) -> None:
+        """A reader could not use the index: say so, once; the next sync that opens it deals with it."""
+        text = f"{error.message} {error.next_step}".rstrip()
+        if text not in self.notices:
+            self.notices.append(text)
+            self._notice(text)
 
+    def _check_paused(self) -> None:
+        if self.paused:
+            raise IndexUnavailable("Indexing is paused.", "Let it go on first.")
+
+    def _background(self, store: Store, reason: str, force: bool) -> None:
+        """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
             self._sync_wanted = False
+        if reason in AUTOMATIC and not self._keeping.ours():
+            self.freshness(store, scan(self._plan.roots))
+            return
+        self._check_paused()
+        try:
+            self._sync(store, reason, force, False)
+        except IndexBusy:
+            self._again = True
+            raise
+
+    def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
+        from memory_tui.index import sync as syncing
+
+        self._yield.clear()
         seen = scan(self._plan.roots)
         self.freshness(store, seen)
-        with lock.wait_for(store.path, self._writer.closing):
-            while True:
-                provider, terms = self._supply.provider(store), self.batches.terms()
-                report = syncing.sync(store, self._plan.roots, provider, self._plan.settings, seen, self._tell,
-                                      self._writer.closing, force, reason, str(self._chain.error or ""), terms)
-                if not report.error or self.closing or not self._supply.moved_from(provider):
-                    break
-            self._supply.settle(store)
+        try:
+            with lock.wait_for(store.path, self._stop):
+                while True:
+                    provider, terms = self._supply.provider(store), self.batches.terms()
+                    report = syncing.sync(store, self._plan.roots, provider, self._plan.settings, seen, self._tell,
+                                          self._stop, force, reason, str(self._chain.error or ""), terms, accept_shrink)
+                    if not report.error or self._stop.is_set() or not self._supply.moved_from(provider):
+                        break
+                self._supply.settle(store)
+        finally:
+            self.progress, self._synced = None, time.monotonic()
+        self.last = report
+        self.batches.waiting = report.claimed
         if terms and not self._plan.once:
             self.batches.start()
+        if report.cancelled and self._yield.is_set():
+            self.request_sync("resume")
         self.freshness(store, scan(self._plan.roots) if report.changed else seen)
         health = self._chain.health()
         self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))
         return report
 
-    def _open_store(self) -> Store:
-        from memory_tui.index.store import Store
-
-        said = len(self.notices)
-        store = Store.open(self._plan.index, use_vec0=self._plan.settings.on("store.vector.enabled"),
-                           notices=self.notices)
-        self.path = store.path
-        for text in self.notices[said:]:
-            self._tell(Noticed(time.time(), text))
-        return store
+    def _notice(self, text: str) -> None:
+        self._tell(Noticed(time.time(), text))
 
     def _report_failure(self, error: MemoryTuiError) -> None:
-        self._tell(Noticed(time.time(), f"{error.message} {error.next_step}".rstrip()))
+        if not isinstance(error, Cancelled):
+            self._notice(f"{error.message} {error.next_step}".rstrip())
 
     def _tell(self, event: Event) -> None:
+        if isinstance(event, SyncProgress):
+            self.progress = event
         if not self.closing:
             self._listener(event)
+
+    # --- by the clock ----------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """Once a second: see that the file is still there, take over from a keeper that ended, look now and then."""
+        try:
+            if reason := self._due():
+                self.request_sync(reason)
+        except IndexUnavailable as error:
+            self.doubt(error)
+
+    def _due(self) -> str:
+        """Why a sync is due, empty when none is."""
+        minutes = self._plan.settings.whole("sync.intervalMinutes")
+        if not self.path.exists():
+            return "lost" if self._opening.opened else ""
+        if self._keeping.refused:
+            return "takeover" if self._keeping.ours() else ""
+        if self._again and lock.living(self.path) is None:
+            self._again = False
+            return "takeover"
+        if minutes and time.monotonic() - self._synced > _MINUTE * minutes:
+            return "interval"
+        return "sweep" if self._clock.sweep_due(self.watching) else ""
 
     # --- watching --------------------------------------------------------------------------------------------------
 

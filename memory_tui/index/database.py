@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import apsw
 
-from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexUnavailable, MemoryTuiError
 from memory_tui.index import abilities, schema, vec0
 from memory_tui.index.place import create, move_aside, place
 
@@ -30,13 +30,29 @@ class _Unusable(Exception):
 
 
 class Database:
-    """A connection, the `path` it really uses, and the state of `vec0` in it."""
+    """A connection, the `path` it really uses, and the state of `vec0` in it.
+
+    `identified` is the device and inode that were opened, None for an index in memory.
+    """
 
     def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: vec0.Vec0) -> None:
         self.connection = connection
         self.path = path
         self.read_only = read_only
         self.vec0 = vec0_state
+        self.identified = file_at(path) if connection.filename else None
+
+    @classmethod
+    def nothing(cls, path: Path) -> Self:
+        """What there is to say of an index that does not exist: nothing."""
+        connection = apsw.Connection(":memory:")
+        _migrate(connection)
+        return cls(connection, path, True, vec0.OFF)
+
+    @property
+    def moved(self) -> bool:
+        """Whether the file was deleted, or replaced by another one, since it was opened."""
+        return self.identified is not None and file_at(self.path) != self.identified
 
     @classmethod
     def open(
@@ -54,7 +70,7 @@ class Database:
             connection = _connect_read_only(where) if read_only else _connect(where)
         except (_Unusable, apsw.NotADBError, apsw.CorruptError) as error:
             if read_only:
-                raise IndexUnavailable(f"The index {where} {_why(error)}.", "Let memory-tui index it again.") from None
+                raise IndexDamaged(f"The index {where} {_why(error)}.", "Let memory-tui index it again.") from None
             heard.append(f"The file {where} {_why(error)}; it was kept as {move_aside(where)}, and a new index begun.")
             with _explaining(where):
                 connection = _connect(create(where))
@@ -163,6 +179,7 @@ def _tune(connection: apsw.Connection, cache_megabytes: int) -> None:
     connection.pragma("cache_size", -1024 * cache_megabytes)
     connection.pragma("mmap_size", 1024 * _MEGABYTE)
     connection.pragma("temp_store", "memory")
+    connection.pragma("journal_size_limit", 64 * _MEGABYTE)
 
 
 def _version(connection: apsw.Connection) -> int:
@@ -216,17 +233,37 @@ def _explaining(path: Path) -> Iterator[None]:
         raise explained(error, path) from None
 
 
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Device and inode of the file at `path`; None when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def full(path: Path) -> str:
+    """How full the file system of `path` is, as the end of a sentence; empty when it cannot be told."""
+    try:
+        state = os.statvfs(path.parent)
+    except (OSError, AttributeError):
+        return ""
+    return (f" (the file system that holds {path.parent} has {state.f_bavail * state.f_frsize / 1e6:,.0f} of "
+            f"{state.f_blocks * state.f_frsize / 1e6:,.0f} MB left)")
+
+
 def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
     """What a person can make of SQLite's `error` on the index at `path`."""
     match error:
         case apsw.InterruptError():
             return Cancelled()
         case apsw.FullError():
-            message, step = f"The disk is full: {path} cannot grow.", "Free some space; what is indexed stays usable."
+            message = f"The disk is full: {path} cannot grow{full(path)}."
+            step = "Free some space; what is indexed stays usable."
         case apsw.BusyError() | apsw.LockedError():
-            message, step = f"Another program is writing {path} for long.", "Try again when it has finished."
+            return IndexBusy(f"Another program is writing {path} for long.", "Try again when it has finished.")
         case apsw.CorruptError() | apsw.NotADBError():
-            message, step = f"The index {path} is damaged.", "Move it away; it is made again from the notes."
+            return IndexDamaged(f"The index {path} is damaged.", "It is moved aside and made again from the notes.")
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             message, step = f"The index {path} cannot be read or written: {error}.", "Check the file, folder and disk."
         case _:

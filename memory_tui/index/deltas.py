@@ -14,7 +14,7 @@ from memory_tui.settings import Settings
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.walk import Found
 
-PATIENT = frozenset({"start", "watch", "search"})
+PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "resume"})
 """Reasons of syncs that nobody asked for by name."""
 
 

@@ -8,10 +8,11 @@ from typing import Literal
 
 from memory_tui.errors import Unreadable
 from memory_tui.index.deltas import Thresholds, waits
-from memory_tui.index.store import FileRow
+from memory_tui.index.shrink import Devices, Shrink, sort_out
+from memory_tui.index.store import CHANGED, FileRow
 from memory_tui.settings import Settings
 from memory_tui.workspace import sources
-from memory_tui.workspace.roots import Found, LeftOut, Scan
+from memory_tui.workspace.roots import Found, LeftOut, Roots, Scan
 
 Difference = Literal["", "new", "changed", "rebuild", "unsure", "failed"]
 
@@ -21,32 +22,50 @@ _SKEW_NS = 2_000_000_000
 """A time further ahead than this was set by somebody, it is not the tick of a save."""
 
 
+State = Literal["pending", "failed", "changed while read", "missing root"]
+
+
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A note that is not searchable as it is on disk: pending (`detail` says new, changed, ...) or failed (why)."""
+    """A note that is not searchable as it is on disk, and why.
+
+    pending: the next sync indexes or forgets it (`detail` says new, changed, deleted, rebuild, ...). failed: it could
+    not be read or cut. changed while read: somebody was writing it each time. missing root: its folder has vanished,
+    and what was indexed of it stays.
+    """
 
     path: str
-    state: Literal["pending", "failed"]
+    state: State
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How many notes are `fresh`, those that are not by path, and what is no note."""
+    """How many notes are `fresh`, those that are not by path, and what is no note.
+
+    `rebuild` says what the index was made with that is otherwise now; then no note is fresh. `shrink` is what a
+    person has to agree to before it is forgotten.
+    """
 
     fresh: int
     stale: Mapping[str, FileState]
     left_out: tuple[LeftOut, ...]
+    rebuild: tuple[str, ...] = ()
+    shrink: Shrink | None = None
+
+    def of(self, *states: State) -> tuple[FileState, ...]:
+        """The notes in one of `states`."""
+        return tuple(note for note in self.stale.values() if note.state in states)
 
     @property
     def pending(self) -> tuple[FileState, ...]:
         """Notes that the next sync will index or forget."""
-        return tuple(state for state in self.stale.values() if state.state == "pending")
+        return self.of("pending")
 
     @property
     def failed(self) -> tuple[FileState, ...]:
         """Notes that could not be indexed."""
-        return tuple(state for state in self.stale.values() if state.state == "failed")
+        return self.of("failed")
 
 
 def difference(found: Found, row: FileRow | None) -> Difference:
@@ -64,46 +83,41 @@ def difference(found: Found, row: FileRow | None) -> Difference:
     return ""
 
 
-def gone(scan: Scan, known: Mapping[str, FileRow]) -> tuple[list[FileRow], list[FileState]]:
-    """Rows whose note is not on disk: those that were deleted, and those whose place cannot be looked at now.
-
-    A folder that may not be listed, or an extra path that has vanished, can come back: its notes were not deleted.
-    """
-    found = {note.path for note in scan.found}
-    missing = [row for path, row in known.items() if path not in found]
-    out_of_reach = {left.path: left for left in scan.left_out if _can_come_back(left)} if missing else {}
-    deleted: list[FileRow] = []
-    held: list[FileState] = []
-    for row in missing:
-        place = next((out_of_reach[path] for path in _upwards(row.path) if path in out_of_reach), None)
-        if place is None:
-            deleted.append(row)
-        else:
-            held.append(FileState(row.path, "failed", f"{place.path}: {place.detail}"))
-    return deleted, held
-
-
-def compare(scan: Scan, known: Mapping[str, FileRow], settings: Settings | None = None) -> Freshness:
+def compare(
+    scan: Scan, known: Mapping[str, FileRow], settings: Settings | None = None, *, rebuild: tuple[str, ...] = (),
+    roots: Roots | None = None, devices: Devices | None = None,
+) -> Freshness:
     """The freshness of every note of `scan`, given the rows of the index by path.
 
-    With `settings` a changed transcript says what it waits for.
+    With `settings` a changed transcript says what it waits for; `rebuild` is what `schema.differences` says of the
+    index's recipe; `roots` and `devices` are for `shrink.sort_out`.
     """
     thresholds = Thresholds.of(settings) if settings else None
     stale: dict[str, FileState] = {}
     for note in scan.found:
         row = known.get(note.path)
-        differs = difference(note, row)
-        if differs == "unsure" and row is not None:
-            differs = _reread(note, row)
-        if differs == "failed" and row is not None:
-            stale[note.path] = FileState(note.path, "failed", row.detail)
-        elif differs:
-            stale[note.path] = FileState(note.path, "pending", (thresholds and waits(note, row, thresholds)) or differs)
+        if differs := difference(note, row):
+            state = _state(note, row, differs, thresholds)
+            if state is not None:
+                stale[note.path] = state
+    if rebuild:
+        stale = {note.path: stale.get(note.path) or FileState(note.path, "pending", "rebuild") for note in scan.found}
     fresh = len(scan.found) - len(stale)
-    deleted, held = gone(scan, known)
-    stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in deleted)
-    stale.update((state.path, state) for state in held)
-    return Freshness(fresh, stale, scan.left_out)
+    gone = sort_out(scan, known, roots, devices)
+    stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in gone.deleted)
+    stale.update((held.path, FileState(*held)) for held in gone.held)
+    return Freshness(fresh, stale, scan.left_out, rebuild, gone.shrink)
+
+
+def _state(note: Found, row: FileRow | None, differs: Difference, thresholds: Thresholds | None) -> FileState | None:
+    """What is to be said of a note that differs from its row; None when only its times do."""
+    if row is not None and differs == "unsure":
+        differs = _reread(note, row)
+    if row is not None and differs == "failed":
+        return FileState(note.path, "changed while read" if row.state == CHANGED else "failed", row.detail)
+    if not differs:
+        return None
+    return FileState(note.path, "pending", (thresholds and waits(note, row, thresholds)) or differs)
 
 
 def _reread(note: Found, row: FileRow) -> Difference:
@@ -111,16 +125,3 @@ def _reread(note: Found, row: FileRow) -> Difference:
         return "" if sources.read(note).hash == row.hash else "changed"
     except Unreadable:
         return "changed"
-
-
-def _can_come_back(left: LeftOut) -> bool:
-    outside = left.path.startswith(("../", "/")) or ":" in left.path[:3]
-    return left.rule == "unreadable" or (left.rule == "missing root" and outside)
-
-
-def _upwards(path: str) -> list[str]:
-    """`path` and each folder above it."""
-    paths = [path]
-    while path := path.rpartition("/")[0]:
-        paths.append(path)
-    return paths

@@ -9,16 +9,28 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal, Protocol
 
-from memory_tui.errors import Cancelled, IndexUnavailable
+from memory_tui.errors import Cancelled, IndexBusy, IndexUnavailable
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _LOCKED_BYTE = 1 << 20
 """Where Windows locks, behind the text, because others may not read what is locked there."""
+
+
+Role = Literal["lock", "keeper"]
+"""`lock`: writes now. `keeper`: brings the index up to date by itself, for as long as it runs."""
+
+
+class Waiting(Protocol):
+    """Ends a wait early."""
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for `timeout` seconds at most; True when there is nothing to wait for any more."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +41,11 @@ class Holder:
     started: str
     since: float
 
+    @property
+    def ours(self) -> bool:
+        """Whether it is this process."""
+        return self.pid == os.getpid() and self.started == process_start(self.pid)
+
 
 class WriterLock:
     """The right to write an index, until `release` or the end of the process."""
@@ -38,12 +55,12 @@ class WriterLock:
         self._descriptor = descriptor
 
     @classmethod
-    def acquire(cls, index: str | os.PathLike[str]) -> WriterLock | None:
-        """The lock of the file `index`, or None when another writer has it, in this process or in another.
+    def acquire(cls, index: str | os.PathLike[str], role: Role = "lock") -> WriterLock | None:
+        """The lock of the file `index` for `role`, or None when another has it, in this process or in another.
 
         Raises IndexUnavailable when the lock file cannot be written.
         """
-        path = lock_path(index)
+        path = lock_path(index, role)
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -71,10 +88,10 @@ class WriterLock:
         self.release()
 
 
-def wait_for(index: str | os.PathLike[str], stop: threading.Event) -> WriterLock:
+def wait_for(index: str | os.PathLike[str], stop: Waiting) -> WriterLock:
     """The lock of `index`, waited for five seconds while another writer has it, or until `stop` is set.
 
-    Raises IndexUnavailable, and Cancelled when stopped.
+    Raises IndexBusy, and Cancelled when stopped.
     """
     for _ in range(_TRIES):
         lock = WriterLock.acquire(index)
@@ -83,20 +100,26 @@ def wait_for(index: str | os.PathLike[str], stop: threading.Event) -> WriterLock
         if stop.wait(_PAUSE_SECONDS):
             raise Cancelled
     other = holder(index)
-    raise IndexUnavailable(f"Process {other.pid if other else 'unknown'} is indexing this workspace.",
+    raise IndexBusy(f"Process {other.pid if other else 'unknown'} is indexing this workspace.",
                            "Searches work meanwhile, and find what it has indexed so far.")
 
 
-def lock_path(index: str | os.PathLike[str]) -> Path:
+def lock_path(index: str | os.PathLike[str], role: Role = "lock") -> Path:
     """The lock file of an index: beside the file that a link leads to."""
     real = Path(index).resolve()
-    return real.with_name(real.name + ".lock")
+    return real.with_name(f"{real.name}.{role}")
 
 
-def holder(index: str | os.PathLike[str]) -> Holder | None:
+def living(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
+    """Who has the lock now; None when nobody has, or when whoever had it is dead."""
+    who = holder(index, role)
+    return who if who is not None and is_alive(who) else None
+
+
+def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
     """Who wrote the lock file last and has not released it: the writer that `acquire` met, or one that was killed."""
     try:
-        fields = json.loads(lock_path(index).read_text())
+        fields = json.loads(lock_path(index, role).read_text())
         return Holder(int(fields["pid"]), str(fields["started"]), float(fields["since"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -23,12 +23,16 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
     if where.is_dir() or where.suffix.lower() == ".md":
         what = "is a folder" if where.is_dir() else "is named like a note"
         raise IndexUnavailable(f"{where} {what}, so it cannot be the index.", "Name another file with --index.")
+    if links(where) > 1:
+        raise IndexUnavailable(
+            f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
+            "Name another file with --index, or delete this one; it is made again from the notes.")
     try:
         return create(where)
     except OSError as error:
         reason = error.strerror or str(error)
     try:
-        other = create(_temporary_folder() / f"{sha256(os.fsencode(where)).hexdigest()[:16]}.sqlite")
+        other = create(_temporary_folder() / _temporary_name(where))
     except OSError as error:
         raise IndexUnavailable(
             f"No index can be written, neither at {where} ({reason}) nor in {tempfile.gettempdir()} "
@@ -36,6 +40,27 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
         ) from None
     notices.append(f"The index {where} cannot be written ({reason}); it is kept in {other} for now.")
     return other
+
+
+def find(path: str | os.PathLike[str]) -> Path:
+    """Where the index of `path` is to be read: there, or where `place` has put it for want of a writable folder."""
+    where = Path(path).resolve()
+    if os.access(where if where.exists() else where.parent, os.W_OK) or not hasattr(os, "geteuid"):
+        return where
+    other = Path(tempfile.gettempdir()) / f"memory-tui-{os.geteuid()}" / _temporary_name(where)
+    return other if other.exists() else where
+
+
+def links(path: Path) -> int:
+    """How many names the file at `path` has; 0 when there is none."""
+    try:
+        return path.stat().st_nlink
+    except OSError:
+        return 0
+
+
+def _temporary_name(where: Path) -> str:
+    return f"{sha256(os.fsencode(where)).hexdigest()[:16]}.sqlite"
 
 
 def create(path: Path) -> Path:

@@ -56,10 +56,7 @@ class Readers:
     @contextmanager
     def borrow(self, path: Path) -> Iterator[Store | None]:
         """A connection of one's own; None while there is no index. Raises Cancelled after `close`."""
-        with self._lock:
-            if self._closed.is_set():
-                raise Cancelled
-            store = self._idle.pop() if self._idle else None
+        store = self._kept(path)
         if store is None:
             if not path.exists() or not path.stat().st_size:
                 yield None
@@ -74,10 +71,22 @@ class Readers:
         finally:
             with self._lock:
                 self._busy.remove(store)
-                if self._closed.is_set():
+                if self._closed.is_set() or store.moved:
                     store.close()
                 else:
                     self._idle.append(store)
+
+    def _kept(self, path: Path) -> Store | None:
+        """A connection that nobody uses, to the file that is at `path` now."""
+        with self._lock:
+            if self._closed.is_set():
+                raise Cancelled
+            while self._idle:
+                store = self._idle.pop()
+                if store.path == path and not store.moved:
+                    return store
+                store.close()
+        return None
 
     def close(self) -> None:
         """Stop the searches that run, and close what nobody uses."""

@@ -127,6 +127,26 @@ class Recipe:
         )
 
 
+def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
+    """What an index made after `has` lacks to be one made after `wanted`, in words; empty when nothing."""
+    old, new = has.identity, wanted.identity
+    pairs = (
+        ("provider", old.provider, new.provider), ("model", old.model, new.model),
+        ("endpoint", old.key[:8], new.key[:8]), ("dimensions", old.dims, new.dims),
+        ("chunk tokens", has.chunk_tokens, wanted.chunk_tokens), ("overlap", has.chunk_overlap, wanted.chunk_overlap),
+        ("chunk bytes", has.chunk_bytes, wanted.chunk_bytes),
+        ("sources", " and ".join(has.sources), " and ".join(wanted.sources)),
+        ("extra paths", has.scope_hash[:8], wanted.scope_hash[:8]),
+        ("tokenizer", has.fts_tokenizer or "none", wanted.fts_tokenizer or "none"),
+        ("form of words", has.words_version, wanted.words_version),
+    )
+    found = [(name, was, now) for name, was, now in pairs if was != now]
+    names = {name for name, _, _ in found}
+    # A fingerprint says nothing to a person where a name has changed as well.
+    return tuple(f"{name}: {was} is now {now}" for name, was, now in found
+                 if name != "endpoint" or not names & {"provider", "model"})
+
+
 def keywords_only() -> Identity:
     """The identity of an index without vectors."""
     provider, model = KEYWORDS_ONLY

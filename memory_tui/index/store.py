@@ -32,11 +32,15 @@ MAX_NEIGHBOURS = 4096
 """vec0 refuses to find more in one query."""
 
 
+CHANGED = "changed"
+"""State of a note that was being written to each time it was read."""
+
+
 class FileRow(NamedTuple):
     """A note as it was indexed: `mtime_ns` and `size` of the file that was read, `indexed_at` in seconds.
 
-    `state` is ok or failed; `detail` says why it failed, or what is odd about the text. `hash` is empty when the note
-    has to be read again whatever the disk says.
+    `state` is ok, failed or CHANGED; `detail` says why it failed, or what is odd about the text. `hash` is empty when
+    the note has to be read again whatever the disk says.
     """
 
     id: int
@@ -122,7 +126,7 @@ class Store(Database):
     def counts(self) -> Counts:
         """Sizes for status; chunks of the same lines and text count once, as documented."""
         sources = self.query(
-            "SELECT source, count(*), sum(chunks), sum(state = 'failed') FROM files GROUP BY source ORDER BY source")
+            "SELECT source, count(*), sum(chunks), sum(state <> 'ok') FROM files GROUP BY source ORDER BY source")
         lacking = self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0")
         chunks = sum(row[2] for row in sources)
         return Counts(
@@ -282,6 +286,18 @@ class Store(Database):
         return self.query(
             "SELECT id, hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ? "
             f"AND {free} ORDER BY id LIMIT ?", (after, *space, count))
+
+    def cache_page(self, after: int, count: int) -> Rows:
+        """The next `count` kept vectors with an id above `after`: id, then every other column of embedding_cache."""
+        return self.query(
+            "SELECT id, provider, model, provider_key, hash, dims, updated_at, embedding FROM embedding_cache "
+            "WHERE id > ? ORDER BY id LIMIT ?", (after, count))
+
+    def job_rows(self) -> tuple[Rows, Rows]:
+        """Every row about batch jobs: of the jobs, and of the texts that wait for them."""
+        return (self.query("SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, "
+                           "remote_id, submitted_at FROM batch_jobs ORDER BY id"),
+                self.query("SELECT hash, job FROM batch_texts"))
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:
         """The embedding ids of those `hashes` whose text was embedded before, in the space of `identity`."""

@@ -45,6 +45,18 @@ def load(connection: apsw.Connection) -> Vec0:
     return _try_out(path)
 
 
+def ability() -> Vec0:
+    """Whether sqlite-vec works on this machine, without a connection to load it into."""
+    if abilities.switched_off("vec0"):
+        return Vec0(False, f"switched off by {abilities.SWITCH}")
+    path = _library()
+    if path is None:
+        return Vec0(False, "sqlite-vec is not installed")
+    if not hasattr(apsw.Connection, "enable_load_extension"):
+        return Vec0(False, "load: this SQLite cannot load extensions")
+    return _try_out(path)
+
+
 @functools.cache
 def _library() -> str | None:
     """Path of the loadable file without its suffix, which SQLite adds for the system."""

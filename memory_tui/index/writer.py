@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.errors import Cancelled, IndexDamaged, IndexUnavailable, MemoryTuiError
 
 if TYPE_CHECKING:
     from memory_tui.index.store import Store
@@ -25,16 +25,25 @@ class _Job:
 
 
 class Writer:
-    """A thread `engine-writer` that starts with its first job; `closing` is set as soon as it should give up."""
+    """A thread `engine-writer` that starts with its first job; `closing` is set as soon as it should give up.
 
-    def __init__(self, open_store: Callable[[], Store], on_failure: Callable[[MemoryTuiError], None]) -> None:
+    `open_store` opens the index; its argument is what was found wrong with the file, empty mostly. A job that meets
+    damage is run once more with the index that takes the place of the damaged one.
+    """
+
+    def __init__(
+        self, open_store: Callable[[str], Store], close_store: Callable[[Store], None],
+        on_failure: Callable[[MemoryTuiError], None],
+    ) -> None:
         self.closing = threading.Event()
         self._open_store = open_store
+        self._close_store = close_store
         self._on_failure = on_failure
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._waiting = 0
         self._quiet = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._store: Store | None = None
 
     def submit(self, run: Callable[[Store], Outcome]) -> Future[Outcome]:
         """Have `run` called with the write connection; the future holds what it returns or raises."""
@@ -64,14 +73,12 @@ class Writer:
             thread.join(timeout)
 
     def _work(self) -> None:
-        store: Store | None = None
         try:
             while (job := self._jobs.get()) is not None:
                 try:
                     if self.closing.is_set():
                         raise Cancelled
-                    store = store or self._open_store()
-                    job.outcome.set_result(job.run(store))
+                    job.outcome.set_result(self._run(job.run))
                 except MemoryTuiError as error:
                     self._on_failure(error)
                     job.outcome.set_exception(error)
@@ -82,5 +89,29 @@ class Writer:
                         self._waiting -= 1
                         self._quiet.notify_all()
         finally:
-            if store is not None:
-                store.close()
+            self._let_go()
+
+    def _run(self, run: Callable[[Store], Any]) -> object:
+        """What `run` makes of the index, which is opened again where the file is another one or could not be used."""
+        if self._store is not None and self._store.moved:
+            self._let_go()
+        try:
+            return run(self._opened(""))
+        except IndexDamaged as error:
+            if self._store is None:
+                raise
+            self._let_go()
+            return run(self._opened(error.message))
+        except IndexUnavailable:
+            self._let_go()
+            raise
+
+    def _opened(self, damage: str) -> Store:
+        if self._store is None:
+            self._store = self._open_store(damage)
+        return self._store
+
+    def _let_go(self) -> None:
+        store, self._store = self._store, None
+        if store is not None:
+            self._close_store(store)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.index import schema
+from memory_tui.index.database import Rows
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.store import FileRow, Store
 
@@ -91,14 +92,14 @@ def touch_files(store: Store, files: Sequence[FileRow]) -> None:
         _log_files(store, generation, [file.id for file in files])
 
 
-def fail_file(store: Store, path: str, source: str, reason: str) -> None:
+def fail_file(store: Store, path: str, source: str, reason: str, state: str = "failed") -> None:
     """Note why a file could not be indexed; what was indexed of it before stays."""
     with store.writing() as generation:
         file_id = store.value(
             "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at) "
-            "VALUES (?, ?, '', 0, 0, 'failed', ?, ?) "
+            "VALUES (?, ?, '', 0, 0, ?, ?, ?) "
             "ON CONFLICT(path) DO UPDATE SET state = excluded.state, detail = excluded.detail RETURNING id",
-            (path, source, reason, time.time()))
+            (path, source, state, reason, time.time()))
         _log_files(store, generation, [file_id])
 
 
@@ -210,6 +211,33 @@ def remember(store: Store, key: str, value: str) -> None:
 
 
 # --- the whole -----------------------------------------------------------------------------------------------------
+
+def carry(store: Store, rows: Rows, key: str, mark: int) -> None:
+    """Keep the vectors in `rows` of `Store.cache_page` of another index, and `mark` under `key` in `meta`."""
+    with store.writing():
+        store.many(
+            "INSERT OR IGNORE INTO embedding_cache(provider, model, provider_key, hash, dims, updated_at, embedding) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)", [row[1:] for row in rows])
+        store.query("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, mark))
+
+
+def take_jobs(store: Store, jobs: Rows, texts: Rows) -> None:
+    """Keep the rows of `Store.job_rows` of another index: what was sent away is paid for."""
+    with store.writing():
+        store.many("INSERT OR REPLACE INTO batch_jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", jobs)
+        store.many("INSERT OR IGNORE INTO batch_texts VALUES (?, ?)", texts)
+
+
+def follow(store: Store, generation: int, forget: Sequence[str]) -> None:
+    """Let `store` be the successor of an index: begin at `generation`, and `forget` those keys of `meta`.
+
+    Who followed the other index by its change log has to load anew.
+    """
+    with store.writing():
+        store.query("DELETE FROM changes")
+        store.query("UPDATE meta SET value = ? WHERE key IN ('generation', 'changes_from')", (generation,))
+        store.many("DELETE FROM meta WHERE key = ?", [(key,) for key in forget])
+
 
 def reset(store: Store, recipe: Recipe) -> None:
     """Have every note read and cut again after `recipe`. Old chunks answer until then, without foreign vectors."""

@@ -222,10 +222,10 @@ class Funnel:
 
 @dataclass(frozen=True, slots=True)
 class Unsearchable:
-    """A file that the answer cannot contain as it is on disk: `state` pending, failed or excluded, and why."""
+    """A file that the answer cannot contain as it is on disk: its `state`, and why."""
 
     path: str
-    state: Literal["pending", "failed", "excluded"]
+    state: Literal["pending", "failed", "changed while read", "missing root", "excluded"]
     detail: str
 
 

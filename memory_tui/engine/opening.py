@@ -1,0 +1,102 @@
+"""Opening the index to write it: where it lies, whether it can be trusted, and what becomes of a bad one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memory_tui.errors import IndexBusy
+from memory_tui.index import lock, place, seal
+
+if TYPE_CHECKING:
+    from memory_tui.index.store import Store
+    from memory_tui.launch import Plan
+
+
+class Opening:
+    """Opens and closes the index of `plan`; `tell` hears each of `notices` once."""
+
+    def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
+        self.path = place.find(plan.index)
+        """Where the index is; another folder than planned when that one cannot be written."""
+        self.notices: list[str] = []
+        self.opened = False
+        self._plan = plan
+        self._tell = tell
+        self._last: tuple[int, int] | None = None
+
+    def open(self, damage: str) -> Store:
+        """The index, made if it is not there; checked first where it was not closed, or changed since.
+
+        `damage` is what was found wrong with the one that `close` has just closed: it is moved aside.
+        Raises IndexUnavailable.
+        """
+        if damage:
+            self._move_aside(damage)
+        worry = "" if damage else self._worry()
+        store = self._store()
+        if worry:
+            from memory_tui.index import check
+
+            if problems := check.problems(store):
+                self.close(store, whole=False)
+                self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
+                store = self._store()
+        self.opened = True
+        return store
+
+    def close(self, store: Store, whole: bool = True) -> None:
+        """Close the index, and seal it when nobody else has it open."""
+        self._last = store.identified
+        moved = store.moved
+        store.close()
+        if whole and not moved and not self._shared():
+            seal.put(store.path)
+
+    def _store(self) -> Store:
+        from memory_tui.index.store import Store
+
+        said = len(self.notices)
+        store = Store.open(self._plan.index, use_vec0=self._plan.settings.on("store.vector.enabled"),
+                           notices=self.notices)
+        self.path = store.path
+        for text in self.notices[said:]:
+            self._tell(text)
+        return store
+
+    def _worry(self) -> str:
+        """Why the file should be checked before it is trusted; empty for a new one and one that others use."""
+        path = self.path
+        there = path.exists() and path.stat().st_size > 0
+        if self._shared():
+            return ""
+        broken = seal.take(path)
+        if there:
+            return broken
+        if self._last is not None or broken != seal.UNCLOSED:
+            self._say(f"The index {path} was deleted or emptied; it is made again from the notes.")
+        return ""
+
+    def _shared(self) -> bool:
+        """Whether another process has the index open to keep or to write it."""
+        others = (lock.living(self.path, "keeper"), lock.living(self.path))
+        return any(who is not None and not who.ours for who in others)
+
+    def _move_aside(self, why: str) -> None:
+        from memory_tui.index.database import file_at
+
+        with self._held():
+            # Another process may have done it meanwhile: then there is another file.
+            if self._last is not None and file_at(self.path) == self._last:
+                kept = place.move_aside(self.path)
+                self._say(f"{why} It was kept as {kept}, and is made again from the notes.")
+
+    def _held(self) -> lock.WriterLock:
+        held = lock.WriterLock.acquire(self.path)
+        if held is None:
+            raise IndexBusy(f"Another process is writing {self.path}.", "Try again when it has finished.")
+        return held
+
+    def _say(self, text: str) -> None:
+        self.notices.append(text)
+        self._tell(text)

@@ -1,0 +1,103 @@
+"""The vectors of texts: from the cache of an index, or from the provider, and kept there as soon as they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, state_of
+from memory_tui.embed.provider import Identity, Provider
+from memory_tui.errors import ProviderError
+from memory_tui.index import writes
+from memory_tui.index.store import Store
+
+BATCH = 64
+"""Texts a provider gets at once."""
+
+
+class Embedder:
+    """Finds or makes vectors in the space of `identity`; `check` raises Cancelled when the work is given up.
+
+    A provider that fails is not asked again; `error` says why. A text that it does not take is passed over.
+    """
+
+    def __init__(
+        self, store: Store, identity: Identity, provider: Provider | None, check: Callable[[], None],
+    ) -> None:
+        self.embedded = 0
+        """Texts that the provider was asked for."""
+        self.error = ""
+        self._store = store
+        self._identity = identity
+        self._provider = provider
+        self._check = check
+
+    @property
+    def working(self) -> bool:
+        """Whether there is a provider that has not failed."""
+        return self._provider is not None
+
+    def ids(self, texts: Mapping[str, str], *, ask: bool = True) -> tuple[dict[str, int], frozenset[str]]:
+        """Embedding ids of `texts` by hash, and which of them the provider was asked for.
+
+        Some are missing when it must not be asked, and when it fails.
+        """
+        if not self._identity.dims:
+            return {}, frozenset()
+        known = self._store.cached(self._identity, list(texts))
+        asked: dict[str, int] = {}
+        for batch in _chunked([digest for digest in texts if ask and digest not in known], BATCH):
+            if self._provider is None:
+                break
+            self._check()
+            asked |= self._make(self._provider, batch, texts)
+        self.embedded += len(asked)
+        return known | asked, frozenset(asked)
+
+    def _make(self, provider: Provider, batch: Sequence[str], texts: Mapping[str, str]) -> dict[str, int]:
+        try:
+            vectors = provider.embed([texts[digest] for digest in batch], "document")
+            check_vectors(vectors, len(batch), self._identity)
+        except ProviderError as failure:
+            self.error = failure.message
+            made = self._keep_paid(batch, failure)
+            if state_of(failure) not in OF_THE_TEXT:
+                self._provider = None
+            elif len(batch) > 1:
+                for digest in batch:
+                    if digest not in made and self._provider is not None:
+                        made |= self._make(self._provider, [digest], texts)
+            return made
+        return writes.add_embeddings(self._store, self._identity, batch, vectors)
+
+    def _keep_paid(self, batch: Sequence[str], failure: ProviderError) -> dict[str, int]:
+        """Keep what was made of a batch before it failed."""
+        done = failure.done if isinstance(failure, ProviderFailure) else {}
+        if not done:
+            return {}
+        places = sorted(done)
+        vectors = np.stack([np.asarray(done[place], np.float32) for place in places])
+        try:
+            check_vectors(vectors, len(places), self._identity)
+        except ProviderError as error:
+            self.error = error.message
+            return {}
+        return writes.add_embeddings(self._store, self._identity, [batch[place] for place in places], vectors)
+
+
+def check_vectors(vectors: object, count: int, identity: Identity) -> None:
+    """Raises ProviderError for an answer that must not be stored."""
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != (count, identity.dims):
+        raise ProviderError(
+            f"{identity.provider} answered with vectors of another shape than {count} x {identity.dims}.",
+            "Check the model's name and dimensions.")
+    if not np.isfinite(vectors).all():
+        raise ProviderError(f"{identity.provider} answered with vectors that hold no numbers.", "Check the model.")
+
+
+def _chunked(items: Iterable[str], size: int) -> Iterator[list[str]]:
+    waiting = iter(items)
+    while part := list(islice(waiting, size)):
+        yield part

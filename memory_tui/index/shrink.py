@@ -1,0 +1,161 @@
+"""Which notes of an index are really gone, and which of them only seem to be.
+
+A folder that may not be listed, a root that has vanished or is an empty mount point, a synchronising program that was
+logged out: none of them is a thousand deletions. What is doubtful stays in the index until a person agrees.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from memory_tui.index.store import FileRow
+from memory_tui.workspace import transcripts
+from memory_tui.workspace.roots import FOLDER, MEMORY, ROOT_NOTES, Roots
+from memory_tui.workspace.walk import Scan
+
+MANY = 5
+"""Fewer notes that vanish at once are believed, because a person deletes a few at a time."""
+_NAMED = 5
+
+KEY = "devices"
+"""Where an index keeps the devices in `meta`."""
+
+Devices = Mapping[str, int]
+"""The device (`st_dev`) that each root was on, by its stored path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shrink:
+    """`missing` of `known` notes vanished at once: why that is doubted, and a few of their paths."""
+
+    missing: int
+    known: int
+    reason: str
+    examples: tuple[str, ...] = ()
+
+
+class Held(NamedTuple):
+    """A note that is not on disk and stays in the index all the same: the state to show, and why."""
+
+    path: str
+    state: Literal["failed", "missing root", "pending"]
+    detail: str
+
+
+@dataclass(slots=True)
+class Gone:
+    """What `sort_out` found: rows that are `deleted`, notes that are `held`, and what has to be asked first, if any."""
+
+    deleted: list[FileRow] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
+    shrink: Shrink | None = None
+
+
+def sort_out(
+    scan: Scan, known: Mapping[str, FileRow], roots: Roots | None = None, devices: Devices | None = None,
+    accepted: bool = False,
+) -> Gone:
+    """Sort the rows of `known` that `scan` has not found; `accepted` says that a person agreed to forget them.
+
+    Without `roots` only what is out of reach is held. A root that lies on another device than in `devices` was mounted
+    or unmounted.
+    """
+    found = {note.path for note in scan.found}
+    missing = [row for path, row in known.items() if path not in found]
+    if not missing:
+        return Gone()
+    gone = Gone()
+    doubts = _unreachable(scan, accepted) | (_moved(roots, devices or {}) if roots and not accepted else {})
+    for row in missing:
+        doubt = next((doubts[path] for path in _upwards(row.path) if path in doubts), None)
+        if doubt is None:
+            gone.deleted.append(row)
+        else:
+            gone.held.append(doubt._replace(path=row.path))
+    if roots is not None and not accepted:
+        _doubt(gone, known, roots, {left.path for left in scan.left_out if left.rule == "missing root"})
+    return gone
+
+
+def in_scope(roots: Roots, path: str) -> bool:
+    """Whether a note at the stored `path` would be read, as the roots are now."""
+    if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
+        return transcripts.SOURCE in roots.sources
+    places = (FOLDER, *(roots.stored(extra) for extra in roots.extra))
+    inside = path in ROOT_NOTES or any(path == place or path.startswith(place + "/") for place in places)
+    return inside and MEMORY in roots.sources
+
+
+def devices(roots: Roots) -> dict[str, int]:
+    """The device of each root that is there."""
+    places = {FOLDER: str(roots.workspace / FOLDER)} | {roots.stored(extra): extra for extra in roots.extra}
+    if roots.sessions:
+        places[transcripts.SOURCE] = roots.sessions
+    found = {}
+    for stored, absolute in places.items():
+        try:
+            found[stored] = os.lstat(absolute).st_dev
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def to_text(found: Devices) -> str:
+    """`found` as it is kept in an index."""
+    return json.dumps(found, sort_keys=True)
+
+
+def from_text(text: object) -> dict[str, int]:
+    """What `to_text` wrote; nothing of anything else."""
+    try:
+        value = json.loads(text) if isinstance(text, str) else {}
+    except ValueError:
+        return {}
+    return {str(k): v for k, v in value.items() if isinstance(v, int)} if isinstance(value, dict) else {}
+
+
+def _doubt(gone: Gone, known: Mapping[str, FileRow], roots: Roots, vanished: set[str]) -> None:
+    """Hold what was to be deleted, where that is more than half of what should be there, or a whole root."""
+    here = [row for row in gone.deleted if in_scope(roots, row.path)]
+    should = sum(in_scope(roots, path) for path in known) if len(here) >= MANY else 0
+    if 2 * len(here) <= should:
+        here = [row for row in here if not vanished.isdisjoint(_upwards(row.path))]
+    if len(here) < MANY:
+        return
+    reason = f"{len(here):,} of {should:,} notes vanished at once"
+    gone.shrink = Shrink(len(here), should, reason, tuple(sorted(row.path for row in here)[:_NAMED]))
+    doubtful = {row.id for row in here}
+    gone.deleted = [row for row in gone.deleted if row.id not in doubtful]
+    gone.held += [Held(row.path, "pending", f"deleted? {reason}") for row in here]
+
+
+def _unreachable(scan: Scan, accepted: bool) -> dict[str, Held]:
+    """Places whose notes can come back; a root inside the workspace that is missing was mostly deleted."""
+    return {left.path: Held(left.path, "failed" if left.rule == "unreadable" else "missing root",
+                            f"{left.path}: {left.detail}")
+            for left in scan.left_out if left.rule == "unreadable" or (
+                left.rule == "missing root" and not accepted and _outside(left.path))}
+
+
+def _moved(roots: Roots, before: Devices) -> dict[str, Held]:
+    """Roots that are on another device than they were."""
+    now = devices(roots)
+    return {stored: Held(stored, "missing root",
+                         f"{stored} is on another device than before: was something mounted or unmounted?")
+            for stored, device in before.items() if stored in now and now[stored] != device}
+
+
+def _outside(path: str) -> bool:
+    return path.startswith(("../", "/")) or ":" in path[:3]
+
+
+def _upwards(path: str) -> list[str]:
+    """`path` and each folder above it."""
+    paths = [path]
+    while path := path.rpartition("/")[0]:
+        paths.append(path)
+    return paths

@@ -1,0 +1,122 @@
+"""Notes that vanish all at once are not forgotten before a person agrees."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from helpers_index import Memory
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui import events
+from memory_tui.index import shrink, writes
+from memory_tui.index.freshness import compare
+from memory_tui.index.shrink import MANY
+from memory_tui.index.store import FileRow
+from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.walk import Found, Scan
+
+
+@pytest.fixture
+def memory(tmp_path):
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
+    for number in range(10):
+        memory.write(f"memory/{number}.md", f"note {number}")
+    memory.write("MEMORY.md", "facts")
+    memory.sync()
+    yield memory
+    memory.store.close()
+
+
+def test_more_than_half_asks_first(memory):
+    for number in range(6):
+        (memory.folder / f"memory/{number}.md").unlink()
+    report = memory.sync()
+    assert report.removed == 0
+    assert (report.shrink.missing, report.shrink.known) == (6, 11)
+    assert len(memory.store.known()) == 11
+    [event] = memory.told(events.ShrinkHeld)
+    assert event.reason == "6 of 11 notes vanished at once"
+    now = compare(scan(memory.roots), memory.store.known(), roots=memory.roots)
+    assert now.shrink == report.shrink
+    assert {state.detail for state in now.pending} == {"deleted? 6 of 11 notes vanished at once"}
+    assert memory.sync(accept=True).removed == 6
+    assert memory.sync().shrink is None
+
+
+def test_what_comes_back_needs_no_answer(memory):
+    hidden = memory.folder.parent / "hidden"
+    (memory.folder / "memory").rename(hidden)
+    assert memory.sync().removed == 0
+    assert len(memory.store.known()) == 11
+    hidden.rename(memory.folder / "memory")
+    report = memory.sync()
+    assert (report.shrink, report.removed, report.indexed) == (None, 0, 0)
+
+
+def test_an_empty_mount_point_is_not_ten_deletions(memory):
+    shutil.rmtree(memory.folder / "memory")
+    (memory.folder / "memory").mkdir()
+    assert memory.sync().shrink.missing == 10
+
+
+def test_a_few_deletions_are_believed(memory):
+    for number in range(5):
+        (memory.folder / f"memory/{number}.md").unlink()
+    assert memory.sync().removed == 5
+
+
+def test_a_root_on_another_device_is_not_believed_even_if_few_vanish(memory):
+    writes.remember(memory.store, shrink.KEY, shrink.to_text({"memory": 1}))
+    (memory.folder / "memory/1.md").unlink()
+    assert memory.sync().removed == 0
+    [state] = compare(scan(memory.roots), memory.store.known(), roots=memory.roots,
+                      devices={"memory": 1}).of("missing root")
+    assert "mounted or unmounted" in state.detail
+    assert memory.sync(accept=True).removed == 1
+
+
+def test_a_rebuild_waits_for_notes_that_are_held(memory):
+    (memory.folder / "memory").rename(memory.folder.parent / "hidden")
+    memory.settings = memory.settings.set("chunking.tokens", 50, "test")
+    report = memory.sync()
+    assert not report.rebuilt
+    assert report.postponed == "10 indexed notes are out of reach"
+    assert memory.store.match_raw("note")[0].size == 10
+    assert memory.sync(accept=True).rebuilt
+    assert len(memory.store.known()) == 1
+
+
+def test_an_extra_path_taken_out_of_the_configuration_needs_no_answer(tmp_path):
+    extra = tmp_path / "elsewhere"
+    extra.mkdir()
+    for number in range(10):
+        (extra / f"{number}.md").write_text(f"note {number}")
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", extra=(str(extra),))
+    memory.write("MEMORY.md", "facts")
+    memory.sync()
+    memory.extra = ()
+    report = memory.sync()
+    assert (report.removed, report.rebuilt) == (10, True)
+    assert set(memory.store.known()) == {"MEMORY.md"}
+    memory.store.close()
+
+
+def row(number):
+    return FileRow(number, f"memory/{number}.md", "memory", "h", 0, 1, "ok", "", 0.0, 1)
+
+
+@given(known=st.integers(0, 40), kept=st.sets(st.integers(0, 39)))
+def test_nothing_is_lost_between_deleted_and_held(tmp_path_factory, known, kept):
+    """Every missing row is either deleted or held, and more than half of many is never deleted unasked."""
+    roots = Roots(tmp_path_factory.getbasetemp())
+    rows = {row(number).path: row(number) for number in range(known)}
+    found = tuple(Found(path, path, 1, 0, (0, 0), "") for number, path in enumerate(rows) if number in kept)
+    seen = Scan(found, ())
+    gone = shrink.sort_out(seen, rows, roots)
+    missing = len(rows) - len(found)
+    assert len(gone.deleted) + len(gone.held) == missing
+    assert (gone.shrink is not None) == (missing >= MANY and 2 * missing > known)
+    assert not (gone.deleted and gone.held)
+    assert len(shrink.sort_out(seen, rows, roots, accepted=True).deleted) == missing
