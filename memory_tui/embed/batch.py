@@ -14,7 +14,7 @@ from memory_tui.embed.answers import Malformed
 
 MOST_LINES = 50_000
 """The most texts of a job, as OpenAI has it for embeddings."""
-MOST_BYTES = 64 << 20
+MOST_BYTES = 32 << 20
 """The most UTF-8 bytes of texts in a job: well within what the providers take, and what is held in memory at once."""
 
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
