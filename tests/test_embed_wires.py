@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers_embed import KEY, REMOTE, provider_for, settings_for
-from provider_server import Play, serving, status, vector
+from provider_server import Play, serving, status, vector, well
 
 from memory_tui.embed import registry
 from memory_tui.embed.failure import ProviderFailure, State
@@ -68,6 +68,15 @@ def test_own_headers_win_whatever_their_case(play: Play) -> None:
     assert (named["authorization"], named["x-org"]) == ("Token t0ken", "o")
 
 
+def test_another_key_makes_no_other_vectors() -> None:
+    def key(**headers: str) -> str:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return openai(settings_for(None, headers=named)).key
+
+    assert key(api_key="one", X_Api_Key="one", Authorization="one") == key(api_key="two") == key()
+    assert key(X_Org="one") != key(X_Org="two")
+
+
 def test_one_trailing_slash_of_the_address_is_dropped(play: Play) -> None:
     assert asked(play, "openai", "query", ["a"], base_url=f"{play.url}/v1/")[0] == "/v1/embeddings"
 
@@ -78,6 +87,20 @@ def test_voyage_is_told_the_input_type(play: Play) -> None:
     assert headers["Authorization"] == f"Bearer {KEY}"
     assert asked(play, "voyage", "document", ["a"])[2] == {
         "model": "voyage-4-large", "input": ["a"], "input_type": "document"}
+
+
+def test_ollama_embeds_a_text_over_its_context_in_parts_and_cuts_nothing(play: Play) -> None:
+    def limited(handler: object, asked: object) -> None:
+        long = max(len(text) for text in asked.texts) > 100
+        reply = status(400, {"error": "the input length exceeds the context length"}) if long else well
+        reply(handler, asked)
+
+    play.usual = limited
+    provider = provider_for(play, "ollama")
+    assert provider.embed(["one two three four " * 10, "short"], "document").any(axis=1).all()
+    sent = " ".join(text for one in play.asked for text in one.texts if len(text) <= 100)
+    assert sent.count("four") == 10
+    provider.close()
 
 
 def test_mistral(play: Play) -> None:
@@ -146,7 +169,8 @@ def test_a_configured_key_may_name_geminis_variable(play: Play) -> None:
 
 def test_ollama(play: Play) -> None:
     path, headers, body = asked(play, "ollama", "document", ["a", "b"], base_url=f"{play.url}/V1/", api_keys=())
-    assert (path, body) == ("/api/embed", {"model": "nomic-embed-text", "input": ["a", "b"]})
+    assert (path, body) == ("/api/embed", {
+        "model": "nomic-embed-text", "input": ["a", "b"], "truncate": False})
     assert "Authorization" not in headers
     assert asked(play, "ollama", "query", ["a"])[2]["input"] == ["search_query: a"]
     assert asked(play, "ollama", "query", ["{} a"], model="ollama/mxbai-embed-large:latest")[2]["input"] == [

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from memory_tui.embed.failure import State
 
 _LONGEST = 300
+_LONGEST_WAIT = 86_400.0
 _QUOTA_CODES = frozenset({"insufficient_quota", "quota_exceeded", "billing_hard_limit_reached", "billing_not_active"})
 _BY_STATUS = {
     401: State.BAD_KEY, 402: State.QUOTA, 403: State.BAD_KEY, 404: State.UNKNOWN_MODEL, 408: State.SERVER,
@@ -68,7 +69,7 @@ def _error_fields(body: str) -> dict[str, str]:
     """Message, code and type, from `{error: {...}}`, `{error: "..."}`, `{detail}` or `{message}`."""
     try:
         tree = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if isinstance(tree, list) and tree:
         tree = tree[0]
@@ -84,16 +85,21 @@ def _error_fields(body: str) -> dict[str, str]:
 
 
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
-    """Seconds from `Retry-After` (a number or a date), `retry-after-ms`, or Gemini's `retryDelay`."""
+    """Seconds from `Retry-After` (a number or a date), `retry-after-ms`, or Gemini's `retryDelay`; a day at most."""
+    asked = _asked_wait(headers, body)
+    return None if asked is None else min(max(0.0, asked), _LONGEST_WAIT)
+
+
+def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
     said = headers.get("retry-after", "").strip()
     delay = re.search(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', body)
     try:
         if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+            return float(headers["retry-after-ms"]) / 1000
         if re.fullmatch(r"\d+(\.\d+)?", said):
             return float(said)
         if said:
-            return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+            return parsedate_to_datetime(said).timestamp() - time.time()
     except (ValueError, OverflowError):
         return None
     return float(delay[1]) if delay else None

@@ -57,7 +57,7 @@ def gemini(settings: ProviderSettings) -> Wire:
         name="gemini", label="Gemini", model=model, base_url=without_slash(cut), dims=size or (_FULL if own else None),
         max_input_bytes=8000 if second else 2048,
         key=fingerprint(provider="gemini", baseUrl=cut, model=model, **sized,
-                        headers=listed(settings.headers, "authorization", "x-goog-api-key")),
+                        headers=listed(settings.headers)),
         headers=settings.headers, auth=tuple(_auth(key) for key in found), request=request, rows=rows,
         most_items=_MOST_ITEMS)
 

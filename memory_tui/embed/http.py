@@ -49,15 +49,19 @@ class Http:
 
     async def post(self, path: str, body: object, seconds: float) -> object:
         """The JSON answer to `body`, within `seconds` in all. Raises ProviderFailure."""
+        content = json.dumps(body, ensure_ascii=False).encode()
         failure = None
         for _ in range(len(self._clients)):
+            client = self._clients[0]
             try:
-                return await self.ask("POST", path, seconds, json.dumps(body, ensure_ascii=False).encode())
+                return await self.ask("POST", path, seconds, content)
             except ProviderFailure as error:
                 if error.state not in _NEXT_KEY:
                     raise
                 failure = error
-                self._clients.append(self._clients.pop(0))
+                # Of several requests that met the same refusal only one turns to the next key.
+                if client is self._clients[0]:
+                    self._clients.append(self._clients.pop(0))
         assert failure is not None
         raise failure
 

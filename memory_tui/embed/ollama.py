@@ -30,7 +30,8 @@ def ollama(settings: ProviderSettings) -> Wire:
         return around.replace("{}", text, 1) if kind == "query" else text
 
     def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
-        return "/api/embed", {"model": model, "input": [worded(text, kind) for text in texts]}
+        # Refused as too long, a text is embedded in parts; by itself the server would cut it without a word.
+        return "/api/embed", {"model": model, "input": [worded(text, kind) for text in texts], "truncate": False}
 
     def older_request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
         return "/api/embeddings", {"model": model, "prompt": worded(texts[0], kind)}

@@ -55,7 +55,7 @@ def openai(settings: ProviderSettings) -> Wire:
         name="openai", label="OpenAI" if own else "The OpenAI-compatible server", model=model,
         base_url=without_slash(base), dims=size or _known_dims(model, own), max_input_bytes=MAX_INPUT_BYTES,
         key=fingerprint(provider="openai", baseUrl=base, model=model,
-                        headers=listed({**_JSON, **settings.headers}, "authorization"), **variant(settings)),
+                        headers=listed({**_JSON, **settings.headers}), **variant(settings)),
         headers=settings.headers, auth=_bearers(found), request=request, rows=rows)
 
 

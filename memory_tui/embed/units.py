@@ -19,7 +19,7 @@ def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
         raise Malformed(f"vectors of {lengths.pop()} numbers where {dims} were expected")
     try:
         values = np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise Malformed("vectors that are not made of numbers") from error
     if not np.isfinite(values).all():
         raise Malformed("vectors that hold NaN or infinity")

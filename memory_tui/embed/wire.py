@@ -48,9 +48,13 @@ def fingerprint(**fields: object) -> str:
     return hashlib.sha256(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 
-def listed(headers: Headers, *without: str) -> list[list[str]]:
-    """`headers` as sorted pairs for a fingerprint, `without` those that hold the key."""
-    kept = [[name, value] for name, value in headers.items() if name.lower() not in without]
+_HOLD_A_KEY = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
+"""A new key makes no other vectors, so none of these is in a fingerprint (2026.9.6)."""
+
+
+def listed(headers: Headers) -> list[list[str]]:
+    """`headers` as sorted pairs for a fingerprint, without those that hold a key."""
+    kept = [[name, value] for name, value in headers.items() if name.lower() not in _HOLD_A_KEY]
     return sorted(kept, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
 
 
@@ -59,7 +63,7 @@ def plain_key(name: str, default_base: str, base: str, model: str, settings: Pro
     more: dict[str, object] = {}
     if base != default_base:
         more["baseUrl"] = base
-    if own := listed(settings.headers, "authorization"):
+    if own := listed(settings.headers):
         more["headers"] = own
     return fingerprint(provider=name, model=model, **more, **variant(settings))
 
