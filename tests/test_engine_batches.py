@@ -45,6 +45,7 @@ class World:
     batch: dict[str, Any] = field(default_factory=dict)
     time: Flowing = field(default_factory=Flowing)
     least: int = 3
+    tokens: int = 8
     events: list[Event] = field(default_factory=list)
 
     def write(self, count: int, name: str = "MEMORY.md") -> None:
@@ -56,7 +57,7 @@ class World:
     def open(self, *, once: bool = False) -> Engine:
         path = self.folder / "openclaw.json"
         path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": {
-            "provider": "openai", "model": "small", "chunking": {"tokens": 8, "overlap": 0},
+            "provider": "openai", "model": "small", "chunking": {"tokens": self.tokens, "overlap": 0},
             "sync": {"watch": False},
             "remote": {"baseUrl": f"{self.play.url}/v1", "apiKey": KEY, "batch": {"enabled": True, **self.batch}}}}}}))
         return Engine.open(Options(
@@ -383,6 +384,32 @@ def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(
         assert engine.sync(reason="cli").embedded == 6
         assert engine.notices() == ()
     assert len(world.play.jobs) == 1
+
+
+@pytest.mark.parametrize("count", [4, 10])
+def test_an_index_that_is_made_anew_gets_its_vectors_too(world: World, count: int) -> None:
+    world.write(count)
+    with world.open() as engine:
+        engine.sync(reason="cli")
+    jobs, world.tokens = len(world.play.jobs), 16
+    with world.open() as engine:
+        report = engine.sync(reason="cli")
+        assert (report.rebuilt, report.embedded) == (True, count // 2)
+        assert lacking(engine) == 0
+    assert len(world.play.jobs) - jobs == (1 if count // 2 >= world.least else 0)
+
+
+def test_an_index_that_is_made_anew_keeps_the_job_that_runs(world: World) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress", "in_progress", "completed")
+    world.write(6)
+    with world.open() as engine:
+        engine.sync(reason="cli")
+        assert engine.sync(reason="cli", force=True).rebuilt
+        assert lacking(engine) == 6
+        engine.sync(reason="cli")
+        assert lacking(engine) == 0
+    assert (len(world.play.jobs), world.direct) == (1, [])
 
 
 def test_a_refused_key_leaves_the_job_alone(world: World) -> None:

@@ -114,7 +114,7 @@ class Run:
             if self._waiting_rows + len(self._touching) >= BATCH:
                 self._flush()
         self._flush()
-        self._give_vectors()
+        self.give_vectors()
 
     def check(self) -> None:
         """Raises Cancelled when the work is to be given up."""
@@ -188,7 +188,7 @@ class Run:
             self._tell(events.FileIndexed(time.time(), new.path, len(first), needed))
             self._progress(new.path, new.size)
 
-    def _give_vectors(self) -> None:
+    def give_vectors(self) -> None:
         """Make the vectors that an earlier run could not make, or leave them to batch jobs."""
         after, space, terms = 0, None, self._orders.terms
         if terms and self.embedder.working:

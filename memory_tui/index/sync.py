@@ -14,7 +14,7 @@ from memory_tui import events
 from memory_tui.embed.provider import Identity, Provider
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.events import Listener
-from memory_tui.index import abilities, beside, jobs, schema, writes
+from memory_tui.index import abilities, beside, schema, writes
 from memory_tui.index.deltas import PATIENT, Thresholds
 from memory_tui.index.embedding import BATCH
 from memory_tui.index.freshness import difference
@@ -179,9 +179,17 @@ class _Job:
             elif not beside.publish(self._store, other, orders.stop):
                 raise Cancelled
             elif orders.terms:
-                self._claimed = jobs.claim(self._store, self._recipe.identity, orders.terms)
+                self._vectors_of(self._anew)
         finally:
             other.close()
+
+    def _vectors_of(self, anew: Run) -> None:
+        """Leave the texts of the index that was published to jobs, or embed them where they are few."""
+        rest = Run(self._store, self._recipe, self._provider, self._orders)
+        rest.give_vectors()
+        anew.embedder.embedded += rest.embedder.embedded
+        anew.embedder.error = rest.embedder.error
+        self._claimed = rest.tally.claimed
 
     def report(self, seconds: float) -> SyncReport:
         """What was done; of an index that was made anew, what went into that."""
