@@ -252,6 +252,18 @@ class Engine:
         """Why a line of a note (1-based; None: any of them) was, or was not, recalled. Raises IndexUnavailable."""
         return self._asking.why(evidence, path, line, settings or self.settings)
 
+    def sample(self) -> tuple[ChunkRef, str] | None:
+        """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
+        return self._asking.sample()
+
+    def remeasured(self) -> tuple[str, float] | None:
+        """The path of that chunk, and how like its stored vector it is when it is embedded anew; None without vectors.
+
+        Raises IndexUnavailable, ProviderError.
+        """
+        found, cosine = self.sample(), self._asking.remeasured()
+        return (found[0].path, cosine) if found is not None and cosine is not None else None
+
     # --- looking around --------------------------------------------------------------------------------------------
 
     def status(self, deep: bool = False) -> Status:

@@ -90,6 +90,32 @@ class Asking:
         return tuple(ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
                      for row in rows if row.occurrence == 0)
 
+    def sample(self) -> tuple[ChunkRef, str] | None:
+        """A chunk from the middle of the index with its text; None when there is none."""
+        with self.reader() as store:
+            corpus, _ = self._current(store)
+            if not len(corpus):
+                return None
+            row = len(corpus) // 2
+            rowid = int(corpus.rowids[row])
+            ref = ChunkRef(rowid, corpus.chunk_id(row), corpus.path(row), corpus.files.sources[corpus.file_of[row]],
+                           int(corpus.start_lines[row]), int(corpus.end_lines[row]))
+            return ref, store.texts([rowid])[rowid]
+
+    def remeasured(self) -> float | None:
+        """How like its stored vector that chunk is when it is embedded anew, as a cosine; None without vectors."""
+        from memory_tui.index.vectors import vectors_of
+        from memory_tui.search.scoring import cosine
+
+        found, provider = self.sample(), self._chain.provider()
+        with self.reader() as store:
+            corpus, _ = self._current(store)
+            if found is None or provider is None or corpus.identity != provider.identity:
+                return None
+            stored = vectors_of(store, corpus, corpus.rows_of([found[0].rowid]))
+            anew = provider.embed([found[1]], "document")
+            return float(cosine(stored, anew[0])[0]) if stored.any() else None
+
     def _current(self, store: Store) -> tuple[Corpus, Dates]:
         """The chunks in memory, brought up to the index's generation."""
         from memory_tui.index.vectors import Corpus

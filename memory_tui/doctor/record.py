@@ -1,0 +1,67 @@
+"""What a check is and what it finds: a state, the evidence for it, and one fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from memory_tui.engine import Engine
+
+State = Literal["ok", "warning", "failed", "skipped", "no answer"]
+Group = Literal["machine", "notes", "index", "provider", "settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check: `evidence` is what was seen, `fix` the one thing to do, empty where nothing is."""
+
+    state: State
+    evidence: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question that is put to the machine or the memory; `key` names it for programs, `title` for people."""
+
+    key: str
+    group: Group
+    title: str
+    run: Callable[[Engine], Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A check, what it found, and how long it took in milliseconds."""
+
+    check: Check
+    finding: Finding
+    milliseconds: float
+
+    def as_dict(self) -> dict[str, object]:
+        """The result as JSON-ready fields."""
+        return {"check": self.check.key, "group": self.check.group, "title": self.check.title,
+                "state": self.finding.state, "evidence": self.finding.evidence, "fix": self.finding.fix,
+                "milliseconds": round(self.milliseconds, 1)}
+
+
+def ok(evidence: str) -> Finding:
+    """All is well."""
+    return Finding("ok", evidence)
+
+
+def warning(evidence: str, fix: str) -> Finding:
+    """It works, and somebody should know."""
+    return Finding("warning", evidence, fix)
+
+
+def failed(evidence: str, fix: str) -> Finding:
+    """It does not work."""
+    return Finding("failed", evidence, fix)
+
+
+def skipped(evidence: str) -> Finding:
+    """The question does not arise."""
+    return Finding("skipped", evidence)
