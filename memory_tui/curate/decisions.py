@@ -1,0 +1,73 @@
+"""What was decided about suggestions without changing a note: kept for good, or put off until a day."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memory_tui.curate.suggestion import Suggestion
+from memory_tui.errors import EditRefused
+from memory_tui.index import lock
+
+_FOREVER = "keep"
+
+
+class Decisions:
+    """The decisions of one workspace, in `folder`; several processes may decide at once. May raise EditRefused."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "inbox.json"
+
+    def open(self, found: Sequence[Suggestion], now: float) -> tuple[Suggestion, ...]:
+        """Those of `found` that are neither kept nor put off at `now` (epoch seconds)."""
+        data = self._read()
+        return tuple(one for one in found if not _hidden(data.get(one.id), now))
+
+    def keep(self, suggestion: Suggestion) -> None:
+        """Never show it again."""
+        self._set(suggestion.id, _FOREVER)
+
+    def snooze(self, suggestion: Suggestion, until: float) -> None:
+        """Show it again at `until`, epoch seconds."""
+        self._set(suggestion.id, until)
+
+    def reopen(self, identifier: str) -> bool:
+        """Take a decision back; False when there was none."""
+        return self._set(identifier, None)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            data = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise EditRefused(f"{self._path} cannot be read: {error}.",
+                              "Delete it; what was kept is suggested again.") from error
+        return data if isinstance(data, dict) else {}
+
+    def _set(self, identifier: str, value: str | float | None) -> bool:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with lock.wait_for(self._path, threading.Event()):
+                data = self._read()
+                known = identifier in data
+                data.pop(identifier, None)
+                if value is not None:
+                    data[identifier] = value
+                handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=".inbox.")
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump(data, file)
+                Path(name).replace(self._path)
+        except OSError as error:
+            raise EditRefused(f"{self._path} cannot be written: {error.strerror or error}.",
+                              "Check permissions and free space.") from error
+        return known
+
+
+def _hidden(decision: object, now: float) -> bool:
+    return decision == _FOREVER or (isinstance(decision, int | float) and now < decision)

@@ -1,0 +1,101 @@
+"""What of the notes may no longer be true or never was a memory: passed dates, dead paths, output of tools."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from memory_tui.curate.entries import Entry
+
+_DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_AHEAD = re.compile(
+    r"\b(?:by|until|till|due|deadline|expires?|expiring|valid|before|ends?|scheduled|planned|renew(?:al|s)?|starts?)\b"
+    r"|截止|到期|有效期|之前|过期|計劃|计划|まで|期限|까지", re.IGNORECASE)
+_RELATIVE = re.compile(
+    r"\b(?:tomorrow|tonight|yesterday|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+    r"|this (?:week|month)|currently|right now|these days)\b|明天|下周|下个?月|目前|最近|明日|来週", re.IGNORECASE)
+_LINK = re.compile(r"\]\(<?([^)>\s#]+\.md)[^)]*\)|\[\[([^\]|#]+)[^\]]*\]\]")
+_PATH = re.compile(r"`((?:~|/[\w.@-]+)/[\w.@/+-]*[\w+-])`")
+_OUTPUT = (
+    (re.compile(r"\x1b\[[0-9;]*m"), "it holds colour codes of a terminal"),
+    (re.compile(r"Traceback \(most recent call last\)|^\s+at [\w$.<>]+ ?\(.+:\d+:\d+\)|^\s+File \"[^\"]+\", line \d+",
+                re.MULTILINE), "it is the trace of an error"),
+    (re.compile(r"^(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}[^\n]*(?:INFO|WARN|ERROR|DEBUG)[^\n]*\n?){3,}",
+                re.MULTILINE), "it is a log of a program"),
+    (re.compile(r"[A-Za-z0-9+/]{200,}={0,2}"), "it holds encoded data"),
+    (re.compile(r"^\s*[\[{](?:\"[^\"]*\"|[^\"]){300,}[\]}]\s*$", re.DOTALL), "it is data, not words"),
+    (re.compile(r"(?:^(?:\$|>>>|#) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE), "it is a session of a shell"),
+)
+
+
+def passed(entry: Entry, today: dt.date) -> str:
+    """Why what an entry of a lasting note says about time is over, as a sentence; empty where it is not."""
+    if entry.note.day is not None or entry.fenced:
+        return ""
+    days = [day for year, month, number in _DATE.findall(entry.text) if (day := _day(year, month, number))]
+    if days and max(days) < today and _AHEAD.search(entry.text):
+        ago = (today - max(days)).days
+        return f"It speaks of {max(days)} as still to come, {ago} day{'' if ago == 1 else 's'} ago."
+    relative = _RELATIVE.search(entry.text) if not days else None
+    return f"“{relative[0]}” in a note without a date means another day each time it is read." if relative else ""
+
+
+def dead(entry: Entry, exists: Callable[[str], bool]) -> str:
+    """Which path an entry names that is not there; empty where all are. `exists` tells of paths from the workspace.
+
+    A path of this machine counts only where the folder above its parent is there: notes also speak of other machines.
+    """
+    for link, title in _LINK.findall(entry.text):
+        target = link or f"{title.strip()}.md"
+        if "://" in target:
+            continue
+        beside = os.path.normpath(f"{os.path.dirname(entry.note.path)}/{target}")  # noqa: PTH120 - a stored path
+        names = {target, beside, f"memory/{target}", f"memory/{target.lower().replace(' ', '-')}"}
+        if not any(exists(name) for name in names):
+            return target
+    for found in _PATH.findall(entry.text):
+        path = Path(found).expanduser()
+        if len(path.parts) > 3 and path.parent.parent.is_dir() and not os.path.lexists(path):
+            return found
+    return ""
+
+
+def output(entry: Entry) -> str:
+    """Why an entry looks like the output of a tool, in words; empty where it does not."""
+    return next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
+
+
+def impossible(path: str, today: dt.date) -> tuple[str, str]:
+    """What is wrong with the date in a note's name, and a name without that fault; both empty where nothing is."""
+    found = re.search(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})([^/]*)\.md$", path)
+    if not found:
+        return "", ""
+    day = _day(found[1], found[2], found[3])
+    folder, _, name = path.rpartition("/")
+    better = f"{folder}/undated-{name}".lstrip("/")
+    if day is None:
+        return "There is no such day, so that the note never ages.", better
+    if day > today + dt.timedelta(days=1):
+        return f"The day is {(day - today).days} days ahead, so that the note counts as new until then.", better
+    return "", ""
+
+
+def _day(year: str, month: str, number: str) -> dt.date | None:
+    try:
+        return dt.date(int(year), int(month), int(number))
+    except ValueError:
+        return None
+
+
+def everything(entry: Entry, today: dt.date, exists: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    """Kind and reason of everything doubtful about an entry."""
+    if reason := output(entry):
+        yield "junk", f"It looks like output of a tool: {reason}."
+        return
+    if reason := passed(entry, today):
+        yield "stale date", reason
+    if path := dead(entry, exists):
+        yield "dead path", f"{path} is not there."
