@@ -49,17 +49,17 @@ def dead(entry: Entry, exists: Callable[[str], bool]) -> str:
     A path of this machine counts only where the folder above its parent is there: notes also speak of other machines.
     """
     for link, title in _LINK.findall(entry.text):
-        target = link or f"{title.strip()}.md"
+        target = str(link or f"{title.strip()}.md")
         if "://" in target:
             continue
         beside = os.path.normpath(f"{os.path.dirname(entry.note.path)}/{target}")  # noqa: PTH120 - a stored path
-        names = {target, beside, f"memory/{target}", f"memory/{target.lower().replace(' ', '-')}"}
+        names: set[str] = {target, beside, f"memory/{target}", f"memory/{target.lower().replace(' ', '-')}"}
         if not any(exists(name) for name in names):
             return target
     for found in _PATH.findall(entry.text):
         path = Path(found).expanduser()
         if len(path.parts) > 3 and path.parent.parent.is_dir() and not os.path.lexists(path):
-            return found
+            return str(found)
     return ""
 
 

@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memory_tui.curate.lines import Lines, sections
-from memory_tui.curate.tidy import ARCHIVE
-
 from memory_tui.curate import doubtful
 from memory_tui.curate.entries import Entry, Note, entries
+from memory_tui.curate.lines import Lines, sections
 from memory_tui.curate.suggestion import TITLES, Action, Kind, Place, Suggestion, digest
+from memory_tui.curate.tidy import ARCHIVE
 from memory_tui.errors import Cancelled, EditRefused
 from memory_tui.text import secrets
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
     from memory_tui.curate.plans import Planner
     from memory_tui.curate.promote import Spot
     from memory_tui.curate.record import Change
@@ -41,10 +41,13 @@ _ACTIONS: Mapping[Kind, tuple[Action, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """The indexed chunks of the notes: where each is, its text, its file's number, and its unit vector or zeros."""
+    """The indexed chunks of the notes: where each is, its file's number, and its unit vector or zeros.
+
+    `texts` gives the texts of some rows.
+    """
 
     places: Sequence[tuple[str, int, int]]
-    texts: Sequence[str]
+    texts: Callable[[Sequence[int]], Sequence[str]]
     files: npt.NDArray[np.int32]
     vectors: npt.NDArray[np.float32]
 
@@ -193,12 +196,12 @@ def _paraphrases(view: View) -> Iterator[Suggestion]:
     chunks = view.chunks
     if chunks is None:
         return
-    pairs = close(chunks.vectors, chunks.files)
-    shown = [pair for pair in pairs if fuzz.ratio(chunks.texts[pair[0]], chunks.texts[pair[1]]) < NEAR]
-    for one, other, cosine in shown[:_MOST_PARAPHRASES]:
-        first, second = (Place(*chunks.places[row], masked(chunks.texts[row])) for row in (one, other))
-        yield Suggestion("paraphrase", second, f"{first} is close in meaning (cosine {cosine:.2f}).",
-                         _ACTIONS["paraphrase"], digest(chunks.texts[other]), first)
+    for one, other, cosine in close(chunks.vectors, chunks.files)[:_MOST_PARAPHRASES]:
+        said, again = chunks.texts((one, other))
+        if fuzz.ratio(said, again) < NEAR:
+            first, second = Place(*chunks.places[one], masked(said)), Place(*chunks.places[other], masked(again))
+            yield Suggestion("paraphrase", second, f"{first} is close in meaning (cosine {cosine:.2f}).",
+                             _ACTIONS["paraphrase"], digest(again), first)
 
 
 def _unused(view: View) -> Iterator[Suggestion]:

@@ -26,9 +26,13 @@ from memory_tui.workspace.roots import scan, why_path
 from memory_tui.workspace.sources import Document, note, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from memory_tui.curate.curator import Curator
+    from memory_tui.curate.decisions import Decisions
+    from memory_tui.curate.inbox import Tell
+    from memory_tui.curate.suggestion import Suggestion
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.index.estimate import Estimate
     from memory_tui.index.sizes import TableSize
@@ -227,6 +231,25 @@ class Engine:
 
         return Curator(self.plan.roots, read_only=_READ_ONLY if self.read_only else "", clock=self.now,
                        changed=lambda _paths: self.request_sync("edit"))
+
+    def inbox(self, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False
+              ) -> tuple[Suggestion, ...]:
+        """What in the notes should be looked at, without what was kept or put off; seconds on a large memory.
+
+        `tell` hears of progress. Raises Cancelled when `stopped` says so, EditRefused.
+        """
+        from memory_tui.curate.inbox import examine
+        from memory_tui.engine import tidying
+
+        found = examine(tidying.view(self.plan, self.now(), self._asking.chunks()), tell, stopped)
+        return self.decisions.open(found, self.now())
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """What was decided about suggestions without changing a note."""
+        from memory_tui.curate.decisions import Decisions
+
+        return Decisions(self.curator.journal.folder)
 
     def _recover(self) -> None:
         for entry in self.curator.recover():

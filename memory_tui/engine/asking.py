@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from memory_tui.index.readers import Cancel, Readers
 from memory_tui.search.trace import ChunkRef, Notice
 
 if TYPE_CHECKING:
+    from memory_tui.curate.inbox import Chunks
     from memory_tui.embed.chain import Chain
     from memory_tui.engine.upkeep import Upkeep
     from memory_tui.explain.whynot import WhyNot
@@ -89,6 +90,27 @@ class Asking:
             rows = store.chunks_of(path) if store is not None else []
         return tuple(ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
                      for row in rows if row.occurrence == 0)
+
+    def chunks(self) -> Chunks | None:
+        """The chunks with their vectors, to be compared with each other; None while there are none."""
+        from memory_tui.curate.inbox import Chunks
+
+        with self._readers.borrow(self._upkeep.path) as store:
+            if store is None:
+                return None
+            corpus, _ = self._current(store)
+        if not corpus.dims:
+            return None
+        notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == "memory"]
+        places = [(corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row])) for row in notes]
+
+        def texts(rows: Sequence[int]) -> list[str]:
+            rowids = [int(corpus.rowids[notes[row]]) for row in rows]
+            with self.reader() as store:
+                found = store.texts(rowids)
+            return [found.get(rowid, "") for rowid in rowids]
+
+        return Chunks(places, texts, corpus.file_of[notes], corpus.vectors(notes))
 
     def sample(self) -> tuple[ChunkRef, str] | None:
         """A chunk from the middle of the index with its text; None when there is none."""

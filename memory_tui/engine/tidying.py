@@ -1,0 +1,55 @@
+"""What the inbox looks at: the notes as they are on disk, their chunks in the index, and what recalls returned."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from memory_tui.agent import recall_log
+from memory_tui.curate.entries import Note
+from memory_tui.curate.inbox import View
+from memory_tui.errors import Unreadable
+from memory_tui.workspace import document
+from memory_tui.workspace.document import shown_day
+from memory_tui.workspace.roots import Roots, scan
+
+if TYPE_CHECKING:
+    from memory_tui.curate.inbox import Chunks
+    from memory_tui.launch import Plan
+
+_FEWEST_RECALLS = 20
+_FEWEST_DAYS = 14.0
+_DAY_SECONDS = 86_400.0
+
+
+def view(plan: Plan, now: float, chunks: Chunks | None) -> View:
+    """Everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
+    workspace = os.path.realpath(plan.roots.workspace)
+
+    def exists(path: str) -> bool:
+        real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
+        return real.startswith(workspace + os.sep) and os.path.lexists(real)
+
+    return View(tuple(_notes(plan.roots)), dt.datetime.fromtimestamp(now).astimezone().date(), exists, chunks,
+                recalled=_recalled(plan))
+
+
+def _notes(roots: Roots) -> Iterator[Note]:
+    for found in scan(roots).found:
+        if found.source != "memory":
+            continue
+        try:
+            yield Note(found.path, document.read(found).text, shown_day(found.path))
+        except Unreadable:
+            # The list of files says so; there is nothing to suggest about what nobody can read.
+            continue
+
+
+def _recalled(plan: Plan) -> frozenset[str] | None:
+    """The paths that logged recalls returned; None where too few were logged to tell what is never recalled."""
+    entries = recall_log.read(recall_log.place(plan.roots.workspace)).entries
+    if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_DAYS * _DAY_SECONDS:
+        return None
+    return frozenset(hit.path for entry in entries for hit in entry.hits)
