@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_tui import config as configuration
@@ -58,6 +58,7 @@ class Survey:
 class Choices:
     """What is decided before the workspace has to exist: whose notes, which settings hold and why, which provider."""
 
+    asked: Options
     config: Config
     workspace: Path
     """Where the notes should be."""
@@ -134,7 +135,7 @@ def choose(options: Options) -> Choices:
     origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
     workspace = given or config.agent.workspace
     return Choices(
-        config=config, workspace=workspace, own=own, chosen=chosen,
+        asked=options, config=config, workspace=workspace, own=own, chosen=chosen,
         settings=_compose(str(asked.value) if asked else "auto", config, own, chosen),
         provider=DEFAULT_PROVIDER if automatic else provider, provider_origin=origin,
         index=Path(options.index).expanduser() if options.index else _index_path(
@@ -150,11 +151,16 @@ def plan(options: Options) -> Plan:
             f"There is no workspace here: neither MEMORY.md nor memory/ in this folder, and no {choices.workspace}.",
             "Name one (memory-tui PATH), or look at a sample first: memory-tui demo.")
     return Plan(
-        config=choices.config, workspace=choices.workspace, own=choices.own, chosen=choices.chosen,
+        asked=options, config=choices.config, workspace=choices.workspace, own=choices.own, chosen=choices.chosen,
         settings=choices.settings,
         provider=choices.provider, provider_origin=choices.provider_origin, index=choices.index,
         roots=_roots(choices), read_only=options.read_only, now=options.now,
         once=options.once)
+
+
+def of_agent(options: Options, agent: str) -> Options:
+    """`options` for another agent of the same configuration, with the notes and the index that are its own."""
+    return replace(options, agent=agent, workspace=None, index=None)
 
 
 def _roots(choices: Choices) -> Roots:

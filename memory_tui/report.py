@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.errors import MemoryTuiError, QueryError
 from memory_tui.events import BatchNews, Event
-from memory_tui.explain import record, why, wording
+from memory_tui.explain import compared, record, why, wording
 from memory_tui.text.display import one_line, safe
 
 if TYPE_CHECKING:
@@ -236,10 +236,6 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
         _print(one_line(value.index))
 
 
-_ERAS = {"own file": "a file of its own, as OpenClaw had it before 2026.7",
-         "agent database": "tables in the agent's database, as OpenClaw has it from 2026.7"}
-
-
 def comparison(value: Comparison | TheirProblem, *, as_json: bool) -> None:
     """What OpenClaw's own index holds of the notes, or why it cannot be told."""
     if as_json:
@@ -253,28 +249,10 @@ def comparison(value: Comparison | TheirProblem, *, as_json: bool) -> None:
 
 
 def _compared(value: Comparison) -> None:
-    identity, counts = value.identity, value.counts
-    rows = [("Their index", value.path), ("Layout", _ERAS[value.era])]
-    if identity is not None:
-        version = f", version {identity.chunking_version}" if identity.chunking_version else ""
-        rows += [
-            ("Provider", identity.provider or "unknown"), ("Model", identity.model or "unknown"),
-            ("Sources", ", ".join(identity.sources)),
-            ("Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}")]
-    vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
-    words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
-    rows += [
-        ("Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"),
-        ("Cache", "none" if counts.cached is None else wording.plural(counts.cached, "vector")),
-        ("Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"),
-        *([("Revision", str(value.revision))] if value.revision is not None else []),
-    ]
-    for label, text in rows:
+    for label, text in compared.statements(value):
         _print(f"{label + ':':<16}{one_line(text)}")
-    for mismatch in value.mismatches:
-        _print(f"Not as configured: {mismatch.code}  {one_line(mismatch.theirs)}, wanted: {one_line(mismatch.wanted)}")
-    for sentence in (*([value.consequence] if value.consequence else []), *value.remarks):
-        _print(f"Notice: {one_line(sentence)}")
+    for label, text in compared.objections(value):
+        _print(f"{label}: {one_line(text)}")
     for file in value.files:
         if file.differences or not file.compared:
             _print(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")

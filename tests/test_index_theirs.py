@@ -607,7 +607,7 @@ def test_the_configuration_of_openclaw_is_held_against_it(workspace: Path, db: P
     config.write_text(json.dumps({"agents": {"defaults": {
         "workspace": str(workspace), "memorySearch": {"provider": "openai", "model": "text-embedding-3-large"}}}}))
     out = run()[1]
-    assert f"Not as configured: model  {MODEL}, wanted: text-embedding-3-large" in out
+    assert f"Not as configured: model is {MODEL}, wanted: text-embedding-3-large" in out
     assert "indexes everything again" in out
 
 

@@ -14,6 +14,7 @@ from memory_tui.tui.actions import ACTIONS, PLACES, Context, key_table_markdown
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.screens.base import View
 from memory_tui.tui.screens.browse import BrowseView
+from memory_tui.tui.screens.compare import CompareView
 from memory_tui.tui.screens.index import IndexView
 from memory_tui.tui.screens.note import NoteView
 from memory_tui.tui.screens.reader import ReaderView
@@ -33,7 +34,7 @@ NODES = {
     "everywhere": MemoryApp, "list": RowList, "notes": View, "browse": BrowseView, "tree": FileTree, "reader": Reader,
     "reading": NoteView, "about": AboutPane, "find": FindInput,
     "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
-    "index": IndexView, "why": WhyPane, "whynot": WhyNotView,
+    "index": IndexView, "why": WhyPane, "whynot": WhyNotView, "compare": CompareView,
 }
 
 
@@ -72,7 +73,7 @@ def test_refusals_are_sentences(action: actions.Action) -> None:
     assert reason.endswith("."), reason
     assert reason[0].isupper()
     everything = Context(ready=True, note=True, answer=True, undo=True, redo=True, tuned=True, zoomed=True,
-                         found=True, trail=True, flips=True)
+                         found=True, trail=True, flips=True, agents=True)
     assert action.refuse(everything) == ""
 
 

@@ -136,8 +136,8 @@ def _compare_index(given: argparse.Namespace) -> int:
     from memory_tui.index import compare
 
     plan = launch.plan(options(given))
-    path = Path(given.db).expanduser() if hasattr(given, "db") else compare.database(plan.config)
-    outcome = compare.compare_workspace(plan.roots, path, compare.wanted(plan.config, plan.settings, plan.roots))
+    path = Path(given.db).expanduser() if hasattr(given, "db") else None
+    outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
     report.comparison(outcome, as_json=hasattr(given, "json"))
     return {"ok": 0, "missing": 2}.get(outcome.state, 1)
 

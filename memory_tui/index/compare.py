@@ -102,6 +102,16 @@ def _sources(config: Config) -> tuple[str, ...]:
     return tuple(str(source) for source in listed if source != "sessions" or allowed) or ("memory",)
 
 
+def compare_configured(
+    config: Config, settings: Settings, roots: Roots, path: Path | None = None,
+) -> Comparison | TheirProblem:
+    """The index of the configuration's agent, or the one at `path`, against the notes on disk and what is configured.
+
+    Raises WorkspaceError.
+    """
+    return compare_workspace(roots, path or database(config), wanted(config, settings, roots))
+
+
 def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) -> Comparison | TheirProblem:
     """Their index at `path` against the notes on disk now, or why it cannot be read. Raises WorkspaceError."""
     their = theirs.open_index(path)

@@ -31,6 +31,8 @@ class Context:
     """It is known what would change the verdict on the hit in the why pane."""
     syncing: bool = False
     zoomed: bool = False
+    agents: bool = False
+    """The configuration has more than one agent."""
 
 
 Refusal = Callable[[Context], str]
@@ -90,6 +92,12 @@ def _sync(context: Context) -> str:
     return "A sync is running already." if context.syncing else _needs_engine(context)
 
 
+def _agent(context: Context) -> str:
+    if not context.agents:
+        return "The configuration lists no other agent."
+    return _needs_engine(context)
+
+
 def _unzoom(context: Context) -> str:
     return "" if context.zoomed else "No pane is enlarged; + enlarges this one."
 
@@ -140,6 +148,7 @@ PLACES: Mapping[str, str] = MappingProxyType({
     "whynot": "Why not a line",
     "tune": "Tune",
     "index": "Index (3)",
+    "compare": "OpenClaw's index",
 })
 """Where an action can belong, and that place's title."""
 
@@ -157,6 +166,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("jump", ("ctrl+o",), "everywhere", "show a letter on every pane, and go to the one you press",
            palette=False),
     Action("sync", ("r",), "everywhere", "look for changed files and index them", "Sync", _sync),
+    Action("agent", ("@",), "everywhere", "go to another agent of the configuration: its notes, settings and index", "",
+           _agent),
+    Action("compare", (), "everywhere", "compare OpenClaw's own index with the notes on disk; it is only read", "",
+           _needs_engine),
     Action("theme", (), "everywhere", "choose a theme: the colours, dark or light"),
     Action("redraw", ("ctrl+l",), "everywhere", "draw the screen again"),
     Action("suspend", ("ctrl+z",), "everywhere", "put the app into the background (fg brings it back)",
@@ -239,6 +252,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("reindex", ("R",), "index", "index every note anew, after asking", "Reindex", _sync),
     Action("watch", ("P",), "index", "switch the watcher on or off", "Watcher", _needs_engine),
     Action("pause", ("p",), "index", "hold the event log still, or let it run", "Pause"),
+    Action("compare", ("c",), "index", "compare OpenClaw's own index with the notes on disk", "Compare", _needs_engine,
+           palette=False),
+
+    Action("open", ("enter",), "compare", "read this note", "Read", palette=False),
+    Action("agreeing", ("a",), "compare", "show or hide the files that agree", "All", _needs_engine),
+    Action("compare", ("c",), "compare", "look again", "Again", _needs_engine, palette=False),
 )
 
 

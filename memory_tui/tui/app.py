@@ -74,10 +74,20 @@ class MemoryApp(Doing):
         self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
         self._query = query
         self._told_facts = 0.0
-        for mode in ("browse", "search", "index"):
-            self.add_mode(mode, partial(self._view, mode))
+        self.add_modes(("browse", "search", "index"))
 
     # --- views ---------------------------------------------------------------------------------------------------
+
+    def add_modes(self, modes: Sequence[str]) -> None:
+        """Let `modes` be there; each makes its view when it is first shown."""
+        for mode in modes:
+            self.add_mode(mode, partial(self._view, mode))
+
+    def forget(self, name: str) -> None:
+        """Know nothing, as before the engine was opened, of what is called `name` from now on."""
+        self.engine, self.tuning, self.facts, self.progress = None, None, None, None
+        self.workspace_name, self.suggestions, self._query = name, (), ""
+        self.news.clear()
 
     def _view(self, mode: str) -> Screen[Any]:
         """Make the view of `mode` when it is first shown; its module is imported then."""
@@ -178,10 +188,20 @@ class MemoryApp(Doing):
                 view.page_came(event.number, event.page, event.error)
 
     @on(messages.Done)
-    def _done(self, event: messages.Done) -> None:
-        if self.bridge.current(event.kind, event.number):
+    async def _done(self, event: messages.Done) -> None:
+        if event.kind == "agent" and self.bridge.current(event.kind, event.number):
+            await self._go_to_agent(event)
+        elif self.bridge.current(event.kind, event.number):
             for view in self.views:
                 view.work_done(event)
+
+    async def _go_to_agent(self, event: messages.Done) -> None:
+        from memory_tui.tui import agents
+
+        if event.error is not None:
+            self.tell(f"{event.error.message} {event.error.next_step}")
+        else:
+            await agents.go(self, event.value)  # type: ignore[arg-type]
 
     @on(messages.Worked)
     def _worked(self, event: messages.Worked) -> None:

@@ -85,6 +85,21 @@ class Bridge:
         self._facts_running = True
         self._run(job, "open")
 
+    def reopen(self, opener: Opener) -> None:
+        """Close the engine and open another one; what the first one was still asked is not answered any more."""
+        engine, self._engine, self._opener = self._engine, None, opener
+        for kind in self._newest:
+            self._next(kind)
+        with self._lock:
+            self._events.clear()
+
+        def job() -> None:
+            if engine is not None:
+                engine.close()
+
+        self._run(job, "close")
+        self.open()
+
     def close(self) -> None:
         """Close the engine, within half a second; one that is still being opened closes when it is open."""
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual import events
 from textual.app import App
@@ -13,6 +13,7 @@ from memory_tui.tui.screens.base import View
 
 if TYPE_CHECKING:
     from memory_tui.engine import Engine
+    from memory_tui.tui.app import MemoryApp
     from memory_tui.tui.bridge import Bridge
     from memory_tui.tui.session import Tuning
 
@@ -129,6 +130,18 @@ class Doing(App[int]):
     def do_unzoom(self) -> None:
         """Back to all panes."""
         self.screen.minimize()
+
+    def do_compare(self) -> None:
+        """OpenClaw's own index against the notes."""
+        from memory_tui.tui.screens.compare import CompareView
+
+        self.push_screen(CompareView())
+
+    def do_agent(self) -> None:
+        """Another agent."""
+        from memory_tui.tui import agents
+
+        agents.choose(cast("MemoryApp", self))
 
     def do_theme(self) -> None:
         """Choose colours."""

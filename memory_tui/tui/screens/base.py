@@ -104,7 +104,8 @@ class View(Screen[None]):
         return Context(
             ready=self.home.engine is not None, read_only=facts is not None and facts.read_only,
             can_suspend=self.home.can_suspend, syncing=self.home.progress is not None,
-            zoomed=self.maximized is not None, note=self.place_in_note() is not None, **self.more_context())
+            agents=facts is not None and len(facts.agents) > 1, zoomed=self.maximized is not None,
+            note=self.place_in_note() is not None, **self.more_context())
 
     def more_context(self) -> dict[str, bool]:
         """The fields of the context that only this view knows."""

@@ -15,6 +15,8 @@ from textual.widgets import Static
 from memory_tui.tui import paint
 from memory_tui.tui.actions import ACTIONS, PLACES
 from memory_tui.tui.paint import plural
+from memory_tui.tui.widgets.compared import MEANINGS
+from memory_tui.tui.widgets.compared import SIGNS as COMPARED
 from memory_tui.tui.widgets.file_tree import SIGNS
 
 _FILES = [(sign, word) for word, (sign, _) in SIGNS.items() if word != "rebuild"]
@@ -32,6 +34,7 @@ _HITS = [(paint.VECTOR, "points for meaning (vector)"), (paint.TEXT, "points for
 SIGNS_OF = {
     "browse": [*_FILES, *_LISTED, *_CHUNKS], "reader": _CHUNKS, "search": _HITS,
     "index": [*_FILES, ("×", "left out: not part of the memory, with the rule that says so")],
+    "compare": [(f"{glyph} {word}", MEANINGS[name]) for name, (glyph, word, _) in COMPARED.items()],
 }
 
 WORDS_OF = {
@@ -40,6 +43,8 @@ WORDS_OF = {
               "the agent. Below the line are those that were not, and why.",
     "index": "The index is a copy made for searching. It can be deleted at any time; the notes are the truth.",
     "reader": "The note as it is on disk.",
+    "compare": "What OpenClaw's own index holds of the notes on disk. It is opened to be read, and never written: "
+               "run OpenClaw itself to bring it up to date.",
     "whynot": "What became of one line: the first gate that stopped it, its arithmetic, the smallest turn of each knob "
               "that recalls it with what else that brings in and pushes out, and words to add to the question.",
 }

@@ -33,17 +33,17 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ("provider", _health(facts.provider, facts.model),
          "" if facts.provider.ok else "bad"),
         ("watcher", "on", "") if facts.watching else ("watcher", _unwatched(facts.watch_detail), "warn"),
-        ("notes in", _home(facts.workspace) + ("  (read-only)" if facts.read_only else ""), ""),
-        ("index file", f"{_home(facts.index_file)}  ({facts.index_bytes / 1e6:.1f} MB)", ""),
+        ("notes in", home(facts.workspace) + ("  (read-only)" if facts.read_only else ""), ""),
+        ("index file", f"{home(facts.index_file)}  ({facts.index_bytes / 1e6:.1f} MB)", ""),
         ("config", facts.config or "none found: defaults", ""),
+        *([("agent", f"{facts.agent}, of {', '.join(facts.agents)}", "")] if len(facts.agents) > 1 else []),
         *[("notice", f"{notice.message} {notice.next_step}", "warn") for notice in facts.notices],
     ]
 
 
-def _home(path: str) -> str:
-    """`path` with the user's own folder written as ~."""
-    home = str(Path.home())
-    return "~" + path[len(home):] if path.startswith(home + "/") else path
+def home(words: str) -> str:
+    """`words` with the user's own folder, wherever it is named, written as ~."""
+    return words.replace(f"{Path.home()}/", "~/")
 
 
 def _unwatched(detail: str) -> str:
@@ -55,19 +55,19 @@ def _health(health: Health, model: str) -> str:
     return f"{health.words}{model and ', '}{model}" + (f": {health.detail}" if health.detail else "")
 
 
-class State(RowList):
+class Statements(RowList):
     """One statement per row: label and words, wrapped."""
 
     PLACES: ClassVar[tuple[str, ...]] = ("list",)
 
-    def __init__(self) -> None:
-        super().__init__(id="state")
-        self.border_title = "State"
+    def __init__(self, title: str, *, id: str) -> None:
+        super().__init__(id=id)
+        self.border_title = title
         self._said: list[tuple[str, str, str]] = []
 
-    def show(self, facts: Facts) -> None:
-        """Say what `facts` are."""
-        self._said = [(label, one_line(words), style) for label, words, style in statements(facts)]
+    def say(self, statements: Iterable[tuple[str, str, str]]) -> None:
+        """Say `statements`: label, words, style."""
+        self._said = [(label, one_line(words), style) for label, words, style in statements]
         self.rows_changed(max(0, self.cursor))
 
     def count(self) -> int:
@@ -83,6 +83,17 @@ class State(RowList):
         label, words, style = self._said[row]
         part = wrapped(words, width - LABEL - 1)[line]
         return [(f" {label if line == 0 else '':<{LABEL - 1}}", "muted"), (part, style)]
+
+
+class State(Statements):
+    """The truth bar in full."""
+
+    def __init__(self) -> None:
+        super().__init__("State", id="state")
+
+    def show(self, facts: Facts) -> None:
+        """Say what `facts` are."""
+        self.say(statements(facts))
 
 
 class Attention(RowList):

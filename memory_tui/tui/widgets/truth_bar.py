@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.cells import cell_len
 from textual import events
@@ -75,6 +76,8 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
         parts.append(Part(facts.provider.words, facts.provider.words, 45, "$quiet"))
     watch = "watch on" if facts.watching else "watch off"
     parts.append(Part(watch, watch, 42 if facts.watching else 78, "$quiet" if facts.watching else "$text-warning"))
+    if len(facts.agents) > 1:
+        parts.append(Part(f"agent {facts.agent} in {Path(facts.workspace).name}", f"agent {facts.agent}", 80))
     if facts.read_only:
         parts.append(Part("read-only", "read-only", 76, "$text-warning"))
     parts.append(Part(f"rules {facts.profile}", f"rules {facts.profile}", 90, "$text-accent"))

@@ -1,0 +1,62 @@
+"""Going to another agent of the configuration: its engine, and views that know nothing of the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from memory_tui.engine import Engine
+    from memory_tui.events import Event
+    from memory_tui.launch import Options
+    from memory_tui.tui.app import MemoryApp
+
+_BETWEEN = "between"
+
+
+def choose(app: MemoryApp) -> None:
+    """Ask for an agent, and go there when its workspace can be opened."""
+    from memory_tui.text.display import one_line
+    from memory_tui.tui.screens.picker import Picker
+
+    engine = app.engine
+    if engine is None:
+        return
+    ids = {f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
+           for agent in engine.plan.config.agents if agent.id != engine.plan.agent.id}
+
+    def look(name: str | None) -> None:
+        if name is not None:
+            app.bridge.work("agent", lambda engine: _checked(engine, ids[name]))
+
+    app.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), look)
+
+
+def _checked(engine: Engine, agent: str) -> Options:
+    """The options that open `agent`. Raises what opening it would raise."""
+    from memory_tui import launch
+
+    options = launch.of_agent(engine.plan.asked, agent)
+    launch.plan(options).require_enabled()
+    return options
+
+
+async def go(app: MemoryApp, options: Options) -> None:
+    """Close everything of this agent and open the one of `options`."""
+    def opener(listener: Callable[[Event], None]) -> Engine:
+        from memory_tui.engine import Engine
+
+        return Engine.open(options, listener)
+
+    modes = ("browse", "search", "index")
+    app.add_mode(_BETWEEN, Screen)
+    await app.switch_mode(_BETWEEN)
+    for mode in modes:
+        await app.remove_mode(mode)
+    app.forget(options.agent)
+    app.add_modes(modes)
+    app.bridge.reopen(opener)
+    await app.switch_mode(app.DEFAULT_MODE)
+    await app.remove_mode(_BETWEEN)
