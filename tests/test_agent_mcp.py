@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -248,6 +249,14 @@ def test_the_server_ends_with_its_input_and_leaves_nobody_behind(arguments: list
     assert own.children(recursive=True) == []
     out, err = wire.process.communicate(timeout=LONG)
     assert (wire.process.returncode, out, err) == (0, b"", b"")
+
+
+def test_the_keyboard_stops_it_at_once(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    wire.process.send_signal(signal.SIGINT)
+    assert wire.process.wait(LONG) == 130
+    wire.process.communicate(timeout=LONG)
 
 
 def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str]) -> None:

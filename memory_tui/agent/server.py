@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
+import signal
 import sys
 import traceback
 from collections.abc import AsyncIterator, Callable
@@ -41,6 +43,8 @@ SESSION_KEY = "memory-tui/sessionKey"
 DEADLINE_SECONDS = 30.0
 WORKERS = 4
 """Questions that are answered at the same time; more wait. A search keeps a processor busy."""
+STOPPED = 130
+"""Exit code after an interrupt from the keyboard."""
 _NEWS_SECONDS = 0.5
 RECALL = "recall"
 
@@ -232,7 +236,14 @@ async def _serve(host: Host) -> None:
 
 
 def serve(host: Host) -> None:
-    """Serve until the input ends or nobody reads the output any more."""
+    """Serve until the input ends, nobody reads the output any more, or the keyboard says so."""
+    def stop(number: int, frame: object) -> None:
+        """Leave at once: the thread that reads the input cannot be called back from it."""
+        del number, frame
+        host.close()
+        os._exit(STOPPED)
+
+    signal.signal(signal.SIGINT, stop)
     try:
         anyio.run(_serve, host)
     except* (BrokenPipeError, anyio.BrokenResourceError):
