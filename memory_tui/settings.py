@@ -80,6 +80,8 @@ KNOBS: tuple[Knob, ...] = (
     Knob("store.fts.tokenizer", "tokenizer", "unicode61",
          "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese",
          choices=("unicode61", "trigram")),
+    Knob("remote.withholdSecrets", "withhold secrets", True,
+         "never send text that looks like a password or key to a provider elsewhere"),
     Knob("cache.enabled", "cache", True, "keep vectors of text that is gone, in case it comes back"),
     Knob("recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only"),
     Knob("recall.maxInjectedChars", "injected", 0, "most characters of snippets in one answer to an agent; 0 is any",

@@ -15,6 +15,7 @@ from helpers_workspace import put
 from memory_tui import launch, providing
 from memory_tui.agent import citations, sessions
 from memory_tui.config.documented import BY_PATH
+from memory_tui.consent import Consents
 from memory_tui.engine import Engine, Options
 from memory_tui.errors import ConfigError
 from memory_tui.index import compare, watch
@@ -150,7 +151,7 @@ def _remote(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
     def go(house: House, options: Options) -> object:
         from dataclasses import replace
 
-        return see(providing.settings(launch.choose(replace(options, provider="openai"))))
+        return see(providing.settings(launch.choose(replace(options, provider="openai")), Consents(house.workspace)))
     return go
 
 
@@ -258,6 +259,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "query.hybrid.mmr.lambda": (MMR, _asked(lambda trace: [hit.mmr for hit in [*trace.recalled, *trace.lost]])),
     "query.hybrid.temporalDecay.enabled": ({"query.minScore": 0}, _asked(_scores)),
     "query.hybrid.temporalDecay.halfLifeDays": ({**DECAY, "query.minScore": 0}, _asked(_scores)),
+    "sync.embeddingBatchTimeoutSeconds": ({}, _remote(lambda found: found.batches.batch_seconds)),
     "cache.enabled": ({}, _cached_after_rewriting),
 }
 """What shows the effect of a key, and what else has to be set for it."""

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_tui.embed.fallback import Fallback
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from memory_tui.embed.chain import Chain
     from memory_tui.embed.provider import Provider
     from memory_tui.index.store import Store
+    from memory_tui.index.withheld import Manner
     from memory_tui.launch import Plan
 
 _FALLBACK = "fallback"
@@ -48,6 +50,14 @@ class Supply:
         if isinstance(provider, Link) and provider.remote and self._plan.provider_origin == NAMED:
             self._remember(provider)
         return provider
+
+    def manner(self, provider: Provider | None) -> Manner:
+        """How texts get to `provider`."""
+        from memory_tui.index.withheld import ELSEWHERE, HERE
+
+        if not isinstance(provider, Link) or not provider.remote:
+            return HERE
+        return replace(ELSEWHERE, withheld=self._plan.settings.on("remote.withholdSecrets"))
 
     def moved_from(self, provider: Provider | None) -> bool:
         """Whether another one has taken the place of `provider` meanwhile."""

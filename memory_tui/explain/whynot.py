@@ -164,6 +164,8 @@ class Inquest:
             return NoVector(cause, text_gate) if cause else text_gate
         place = self._vector_rank(row)
         if place is None:
+            if kept_back := evidence.withheld.get(evidence.refs[row].rowid):
+                return NoVector(kept_back, text_gate)
             return NoVector("its text has not been embedded, or the search left its source out", text_gate)
         known = int(np.count_nonzero(~np.isnan(evidence.cosine)))
         pool = min(self.trace.candidate_limit, len(evidence.nearest))

@@ -12,9 +12,10 @@ from memory_tui.embed.provider import Identity, Provider
 from memory_tui.errors import ProviderError
 from memory_tui.index import writes
 from memory_tui.index.store import Store
+from memory_tui.index.withheld import HERE, Manner, forgive, sendable
 
 BATCH = 64
-"""Texts a provider gets at once."""
+"""Rows a transaction writes (more when one file has more)."""
 
 
 class Embedder:
@@ -25,6 +26,7 @@ class Embedder:
 
     def __init__(
         self, store: Store, identity: Identity, provider: Provider | None, check: Callable[[], None],
+        manner: Manner = HERE,
     ) -> None:
         self.embedded = 0
         """Texts that the provider was asked for."""
@@ -33,6 +35,9 @@ class Embedder:
         self._identity = identity
         self._provider = provider
         self._check = check
+        self._manner = manner
+        if provider is not None and not manner.withheld:
+            forgive(store)
 
     @property
     def working(self) -> bool:
@@ -42,13 +47,16 @@ class Embedder:
     def ids(self, texts: Mapping[str, str], *, ask: bool = True) -> tuple[dict[str, int], frozenset[str]]:
         """Embedding ids of `texts` by hash, and which of them the provider was asked for.
 
-        Some are missing when it must not be asked, and when it fails.
+        Some are missing when they are withheld, when it must not be asked, and when it fails.
         """
         if not self._identity.dims:
             return {}, frozenset()
         known = self._store.cached(self._identity, list(texts))
         asked: dict[str, int] = {}
-        for batch in _chunked([digest for digest in texts if ask and digest not in known], BATCH):
+        lacking = [digest for digest in texts if digest not in known]
+        if self._manner.withheld and self.working:
+            lacking = sendable(self._store, texts, lacking)
+        for batch in _chunked(lacking if ask else (), self._manner.texts):
             if self._provider is None:
                 break
             self._check()

@@ -62,7 +62,7 @@ def claim(store: Store, identity: Identity, terms: Terms) -> int:
     """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; how many wait now."""
     lacking: dict[str, int] = dict(store.query(
         "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
-        f"AND {UNCLAIMED} GROUP BY hash ORDER BY min(id)", _of(identity)))
+        f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} GROUP BY hash ORDER BY min(id)", _of(identity)))
     wanted = {digest: size for digest, size in lacking.items() if digest not in terms.direct}
     if len(wanted) >= terms.least:
         _make(store, identity, list(_groups(wanted, terms)))

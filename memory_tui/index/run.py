@@ -7,16 +7,17 @@ an index of whole files, and the next run goes on from there.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from memory_tui import events
-from memory_tui.embed.provider import Provider
+from memory_tui.embed.provider import Identity, Provider
 from memory_tui.errors import Cancelled, Unreadable
 from memory_tui.events import Listener
 from memory_tui.index import abilities, jobs, shrink, writes
 from memory_tui.index.cutting import cut, remarks
+from memory_tui.index.database import Rows
 from memory_tui.index.deltas import Thresholds, waits
 from memory_tui.index.embedding import BATCH, Embedder
 from memory_tui.index.freshness import difference
@@ -25,11 +26,13 @@ from memory_tui.index.meter import Meter
 from memory_tui.index.schema import Recipe
 from memory_tui.index.shrink import Gone
 from memory_tui.index.store import CHANGED, FileRow, Store
+from memory_tui.index.withheld import HERE, Manner
 from memory_tui.index.writes import NewFile
 from memory_tui.workspace import sources
 from memory_tui.workspace.document import ChangedWhileRead, Document
 from memory_tui.workspace.roots import Found, Roots, Scan
 
+T = TypeVar("T")
 _PROGRESS_SECONDS = 0.1
 
 
@@ -47,7 +50,7 @@ class Orders:
 
     `patience` lets transcripts wait until they have grown; `accepted` says that a person agreed to forget notes that
     vanished; `terms` that many texts are left to batch jobs; `rebuilding` that the index is made anew beside the old
-    one.
+    one; `manner` is how texts get to the provider.
     """
 
     roots: Roots
@@ -58,6 +61,7 @@ class Orders:
     accepted: bool = False
     terms: Terms | None = None
     rebuilding: bool = False
+    manner: Manner = HERE
 
 
 @dataclass
@@ -86,7 +90,7 @@ class Run:
         self._recipe = recipe
         self._orders = orders
         self._tell = orders.listener
-        self.embedder = Embedder(store, recipe.identity, provider, self.check)
+        self.embedder = Embedder(store, recipe.identity, provider, self.check, orders.manner)
         self._waiting: list[NewFile] = []
         self._waiting_rows = 0
         self._touching: list[FileRow] = []
@@ -111,7 +115,7 @@ class Run:
         for note in todo:
             self.check()
             self._look_at(note, known.get(note.path))
-            if self._waiting_rows + len(self._touching) >= BATCH:
+            if self._waiting_rows + len(self._touching) >= max(BATCH, self._orders.manner.texts):
                 self._flush()
         self._flush()
         self.give_vectors()
@@ -127,7 +131,7 @@ class Run:
         self.gone = shrink.sort_out(scan, store.known(), orders.roots, before, orders.accepted)
         if (held := self.gone.shrink) is not None:
             self._tell(events.ShrinkHeld(time.time(), held.missing, held.known, held.reason))
-        for batch in _batches(self.gone.deleted):
+        for batch in _batches(self.gone.deleted, lambda row: row.chunks):
             self.check()
             writes.remove_files(store, batch)
             self.tally.removed += len(batch)
@@ -178,7 +182,8 @@ class Run:
             return
         texts = {chunk.hash: chunk.text for new in waiting for chunk in new.chunks}
         ids, asked = self.embedder.ids(texts, ask=self._orders.terms is None)
-        writes.replace_files(self._store, waiting, self._recipe.identity.model, ids)
+        for some in _batches(waiting, lambda new: len(new.chunks)):
+            writes.replace_files(self._store, some, self._recipe.identity.model, ids)
         for new in waiting:
             first = [chunk for chunk in new.chunks if not chunk.occurrence]
             needed = sum(chunk.hash in asked for chunk in first)
@@ -190,18 +195,26 @@ class Run:
 
     def give_vectors(self) -> None:
         """Make the vectors that an earlier run could not make, or leave them to batch jobs."""
-        after, space, terms = 0, None, self._orders.terms
+        space, terms = None, self._orders.terms
         if terms and self.embedder.working:
             if self._orders.rebuilding:
                 return
             space = self._recipe.identity
+            for rows in self._without_vector(space):
+                self.embedder.ids({digest: text for _, digest, text in rows}, ask=False)
             self.tally.claimed = jobs.claim(self._store, space, terms)
-        while self.embedder.working and (rows := self._store.without_vector(after, BATCH, space)):
-            after = rows[-1][0]
+        for rows in self._without_vector(space):
             ids, _ = self.embedder.ids({digest: text for _, digest, text in rows})
             found = {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}
             if found:
                 writes.attach(self._store, found)
+
+    def _without_vector(self, space: Identity | None) -> Iterator[Rows]:
+        """The chunks that lack a vector, in pieces, for as long as one can be made."""
+        after, most = 0, max(BATCH, self._orders.manner.texts)
+        while self.embedder.working and (rows := self._store.without_vector(after, most, space)):
+            after = rows[-1][0]
+            yield rows
 
     def _progress(self, path: str, size: int) -> None:
         meter = self._meter
@@ -214,13 +227,13 @@ class Run:
                 self._orders.rebuilding))
 
 
-def _batches(rows: Iterable[FileRow]) -> Iterator[Sequence[FileRow]]:
-    """`rows` in lists of about BATCH chunks."""
-    batch: list[FileRow] = []
+def _batches(files: Iterable[T], chunks: Callable[[T], int]) -> Iterator[list[T]]:
+    """`files` in lists of about BATCH rows; `chunks` counts those of one."""
+    batch: list[T] = []
     size = 0
-    for row in rows:
-        batch.append(row)
-        size += row.chunks + 1
+    for file in files:
+        batch.append(file)
+        size += chunks(file) + 1
         if size >= BATCH:
             yield batch
             batch, size = [], 0

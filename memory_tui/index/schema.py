@@ -67,7 +67,12 @@ CREATE TABLE batch_texts(hash TEXT NOT NULL, job INTEGER NOT NULL, PRIMARY KEY(h
 CREATE INDEX batch_texts_by_job ON batch_texts(job);
 """
 
-VERSIONS: tuple[str, ...] = (_V1, _V2, _V3)
+# Hashes of texts that are not sent to the provider, and what secret each looks like. No text is here.
+_V4 = """
+CREATE TABLE withheld(hash TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4)
 """What to run to get from schema version i to i + 1."""
 SCHEMA_VERSION = len(VERSIONS)
 

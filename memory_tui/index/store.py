@@ -83,6 +83,19 @@ class Counts:
     bytes: int
 
 
+class Withheld(NamedTuple):
+    """A chunk that is not sent to the provider, because it looks like a secret of that `kind`."""
+
+    rowid: int
+    path: str
+    start_line: int
+    end_line: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"withheld: looks like a secret ({self.kind})"
+
+
 _FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
 _LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.chunk_id, c.embedding_id IS NOT NULL"
 _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
@@ -298,6 +311,19 @@ class Store(Database):
         return (self.query("SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, "
                            "remote_id, submitted_at FROM batch_jobs ORDER BY id"),
                 self.query("SELECT hash, job FROM batch_texts"))
+
+    def withheld_of(self, hashes: Sequence[str]) -> dict[str, str]:
+        """Which of `hashes` are not sent to the provider, with what secret each looks like."""
+        return dict(self.query("SELECT hash, kind FROM withheld WHERE hash IN (SELECT value FROM json_each(?))",
+                               (json.dumps(list(hashes)),)))
+
+    def withheld(self) -> list[Withheld]:
+        """The chunks that have no vector because they look like secrets, by path and line."""
+        rows = self.query(
+            "SELECT c.id, f.path, c.start_line, c.end_line, w.kind FROM chunks c JOIN withheld w ON w.hash = c.hash "
+            "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
+            "ORDER BY f.path, c.start_line")
+        return [Withheld._make(row) for row in rows]
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:
         """The embedding ids of those `hashes` whose text was embedded before, in the space of `identity`."""

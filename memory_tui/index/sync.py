@@ -14,7 +14,7 @@ from memory_tui import events
 from memory_tui.embed.provider import Identity, Provider
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.events import Listener
-from memory_tui.index import abilities, beside, schema, writes
+from memory_tui.index import abilities, beside, schema, withheld, writes
 from memory_tui.index.deltas import PATIENT, Thresholds
 from memory_tui.index.embedding import BATCH
 from memory_tui.index.freshness import difference
@@ -23,6 +23,7 @@ from memory_tui.index.run import Orders, Run, Stop
 from memory_tui.index.schema import Recipe
 from memory_tui.index.shrink import Shrink
 from memory_tui.index.store import Store
+from memory_tui.index.withheld import HERE, Manner
 from memory_tui.settings import Settings
 from memory_tui.workspace.chunks import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import Roots, Scan
@@ -87,12 +88,14 @@ def sync(
     store: Store, roots: Roots, provider: Provider | None, settings: Settings, scan: Scan,
     listener: Listener = events.ignore, cancel: Stop | None = None, force: bool = False,
     reason: str = "manual", outage: str = "", terms: Terms | None = None, accept_shrink: bool = False,
+    manner: Manner = HERE,
 ) -> SyncReport:
     """Bring `store` up to date with `scan`; make the index anew when `force` or when its recipe is not what is wanted.
 
     `outage` is why there is no provider although one was chosen: then the vectors that are there stay. With `terms`
     many texts that lack a vector are left to batch jobs, which somebody else submits and follows. `accept_shrink` says
-    that a person agreed to forget notes that vanished.
+    that a person agreed to forget notes that vanished. `manner` is how texts get to the provider, and whether those
+    that look like secrets do.
 
     A file that cannot be read is noted and the others go on; when the provider fails, chunks are stored without
     vectors, which a later sync makes. Raises IndexUnavailable.
@@ -103,11 +106,13 @@ def sync(
         provider, outage = None, failure.message
         recipe = recipe_for(roots, None, settings, store.identity())
     patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
-    orders = Orders(roots, listener, cancel or threading.Event(), reason, patience, accept_shrink, terms)
+    orders = Orders(roots, listener, cancel or threading.Event(), reason, patience, accept_shrink, terms,
+                    manner=manner)
     job = _Job(store, recipe, provider, orders, force, outage)
     started, before, error = time.monotonic(), store.generation(), ""
     try:
         job.do(scan)
+        withheld.tidy(store)
         writes.tidy(store, keep_cache=settings.on("cache.enabled"))
     except Cancelled:
         job.cancelled = True

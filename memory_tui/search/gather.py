@@ -153,7 +153,8 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
         openclaw_age=Age((now - dates.openclaw) / _DAY_SECONDS, dates.openclaw_basis),
         recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
         of_named_day=_of_day(dates, day),
-        unsearchable=sources.unsearchable, notices=tuple(notices), timings=clock.timings)
+        unsearchable=sources.unsearchable, notices=tuple(notices), timings=clock.timings,
+        withheld={found.rowid: str(found) for found in sources.store.withheld()})
 
 
 def _of_day(dates: Dates, day: str) -> frozenset[int]:

@@ -1,0 +1,53 @@
+"""Texts that are not sent to a provider elsewhere, because they look like a secret.
+
+The index remembers their hashes and of which kind each is, so that nobody has to wonder why a chunk has no vector, and
+nobody looks at them twice. They stay findable by their words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_tui.index.store import Store
+from memory_tui.text import secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How texts get to a provider: how many a call, and whether what looks like a secret is `withheld` from it."""
+
+    texts: int = 64
+    withheld: bool = False
+
+
+HERE = Manner()
+"""A provider on this machine."""
+ELSEWHERE = Manner(256, True)
+"""One that text is sent to; of what it gets at once it makes requests of at most 8,000 bytes."""
+
+
+def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> list[str]:
+    """Those of `digests` whose text in `texts` may be sent; the others are remembered."""
+    known = store.withheld_of(digests)
+    found = {digest: "; ".join(kinds) for digest in digests
+             if digest not in known and (kinds := secrets.kinds(texts[digest]))}
+    if found:
+        with store.writing():
+            store.many("INSERT OR REPLACE INTO withheld VALUES(?, ?)", list(found.items()))
+    return [digest for digest in digests if digest not in known and digest not in found]
+
+
+def forgive(store: Store) -> None:
+    """Forget what was withheld, because it no longer is. Mostly nothing to do."""
+    if store.value("SELECT EXISTS (SELECT 1 FROM withheld)"):
+        with store.writing():
+            store.query("DELETE FROM withheld")
+
+
+def tidy(store: Store) -> None:
+    """Forget the withheld texts that no note has any more. Mostly nothing to do."""
+    gone = "hash NOT IN (SELECT hash FROM chunks)"
+    if store.value(f"SELECT EXISTS (SELECT 1 FROM withheld WHERE {gone})"):
+        with store.writing():
+            store.query(f"DELETE FROM withheld WHERE {gone}")
