@@ -22,6 +22,7 @@ from provider_server import (
     reversed_rows,
     rows,
     serving,
+    shaped,
     status,
     tree,
     vector,
@@ -457,6 +458,56 @@ def test_an_answer_nested_without_end_is_an_answer_that_makes_no_sense(play: Pla
     play.usual = status(code, "[" * 200_000)
     provider = provider_for(play)
     assert fails(provider).state in (State.MALFORMED, State.REFUSED, State.SERVER)
+    provider.close()
+
+
+def nan_in_json(handler: object, asked: object) -> None:
+    """What Ollama says of a text for which its model makes no numbers."""
+    if any("poison" in text for text in asked.texts):
+        status(500, {"error": "failed to encode response: json: unsupported value: NaN"})(handler, asked)
+    else:
+        well(handler, asked)
+
+
+def zeros_for_poison(handler: object, asked: object) -> None:
+    handler.json(200, shaped(asked, [[0.0] * 256 if "poison" in text else vector(text) for text in asked.texts]))
+
+
+@pytest.mark.parametrize("reply", [nan_in_json, zeros_for_poison])
+def test_a_text_that_gets_no_vector_costs_the_others_nothing(play: Play, reply: object) -> None:
+    play.usual = reply
+    provider = provider_for(play)
+    texts = [f"a text of several words, {at} {'poison' if at in (3, 700) else ''}" for at in range(1000)]
+    failure = fails(provider, texts)
+    assert failure.state is State.NO_VECTOR
+    assert set(range(1000)) - set(failure.done) == {3, 700}
+    assert failure.done[4] == pytest.approx(unit(texts[4]), abs=1e-6)
+    assert provider.next_try is None
+    provider.close()
+
+
+def test_zeros_for_everything_are_the_fault_of_the_provider(play: Play) -> None:
+    play.usual = zeros_for_poison
+    provider = provider_for(play)
+    assert fails(provider, ["poison"]).state is State.MALFORMED
+    provider.reset()
+    provider.embed(["good"], "document")
+    assert fails(provider, ["poison"]).state is State.NO_VECTOR
+    provider.close()
+
+
+def test_a_refusal_of_one_half_keeps_the_other_half(play: Play) -> None:
+    def picky(handler: object, asked: object) -> None:
+        long = any("x" * 50 in text for text in asked.texts)
+        reply = status(400, {"error": {"message": "maximum context length is 8 tokens"}}) if long else well
+        reply(handler, asked)
+
+    play.usual = picky
+    provider = provider_for(play)
+    texts = ["short"] * 7 + ["x" * 60]
+    failure = fails(provider, texts)
+    assert failure.state is State.TOO_LONG
+    assert sorted(failure.done) == list(range(7))
     provider.close()
 
 

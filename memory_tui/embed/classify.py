@@ -28,6 +28,8 @@ _BY_WORDS = (
     (State.TOO_LONG, re.compile(
         r"context length|context window|too long|max(imum)? input|input length|max(imum)?[ _]tokens?|"
         r"too many tokens|tokens? limit|is too large to process")),
+    # What a server says whose JSON cannot hold the vector that its model made of the text.
+    (State.NO_VECTOR, re.compile(r"unsupported value: [+-]?(nan|inf)|out of range float values are not json")),
     (State.UNKNOWN_MODEL, re.compile(
         r"model.{0,120}(not exist|not found|not supported|unknown|invalid|unavailable|not available)|"
         r"(unknown|invalid|no such|unsupported|does not support).{0,20} model|model_not_found")),

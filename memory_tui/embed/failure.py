@@ -23,6 +23,7 @@ class State(Enum):
     UNKNOWN_MODEL = "unknown model"
     TOO_LONG = "text too long"
     TOO_LARGE = "batch too large"
+    NO_VECTOR = "no vector for a text"
     REFUSED = "request refused"
     SERVER = "server error"
     NETWORK = "network down"
@@ -38,7 +39,7 @@ RETRIED = frozenset({State.RATE_LIMIT, State.SERVER, State.NETWORK})
 """Worth another attempt within the same call."""
 PASSING = RETRIED | {State.TIMEOUT, State.MALFORMED}
 """Likely to be over after a while, without anybody doing anything."""
-OF_THE_TEXT = frozenset({State.TOO_LONG, State.TOO_LARGE})
+OF_THE_TEXT = frozenset({State.TOO_LONG, State.TOO_LARGE, State.NO_VECTOR})
 """About what was sent, not about the provider."""
 
 ADVICE: Mapping[State, str] = {
@@ -50,6 +51,7 @@ ADVICE: Mapping[State, str] = {
     State.UNKNOWN_MODEL: "Check model and remote.baseUrl.",
     State.TOO_LONG: "Make chunking.tokens smaller, or choose a model that takes longer text.",
     State.TOO_LARGE: "Nothing to do: smaller batches are sent from now on.",
+    State.NO_VECTOR: "Nothing to do: words still find it. Other words in that note, or another model, may help.",
     State.REFUSED: "Check model, remote.baseUrl and remote.headers.",
     State.SERVER: "Wait; memory-tui tries again by itself.",
     State.NETWORK: "Check the network, a proxy if there is one, and remote.baseUrl.",

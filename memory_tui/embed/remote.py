@@ -19,7 +19,7 @@ from memory_tui.embed.failure import OF_THE_TEXT, PASSING, RETRIED, ProviderFail
 from memory_tui.embed.http import Http
 from memory_tui.embed.options import ProviderSettings
 from memory_tui.embed.provider import Health, Identity, Vectors
-from memory_tui.embed.units import unit_vectors
+from memory_tui.embed.units import NoDirection, unit_vectors
 from memory_tui.embed.wire import Kind, Wire
 from memory_tui.text.js import well_formed
 
@@ -36,6 +36,8 @@ class Remote:
         self._settings, self._batches, self._clock = settings, settings.batches, settings.clock
         self._dims = wire.dims
         self._most_items = wire.most_items
+        self._proven = False
+        """Whether it ever made a good vector: then one that points nowhere is about its text."""
         self._http = Http(wire.label, wire.base_url, wire.headers, wire.auth)
         self._background = Background(self._http.close)
         self._breaker = Breaker(settings.clock.now)
@@ -119,43 +121,59 @@ class Remote:
         failures: list[ProviderFailure] = []
 
         async def work(number: int) -> None:
-            while waiting and not failures and number < self._width.now:
-                group = waiting.popleft()
+            while waiting and number < self._width.now and all(one.state in OF_THE_TEXT for one in failures):
                 try:
-                    vectors = await self._some([texts[at] for at in group], kind)
+                    await self._fill(waiting.popleft(), texts, kind, done)
                 except ProviderFailure as failure:
                     failures.append(failure)
-                else:
-                    done.update(zip(group, vectors, strict=True))
 
         await asyncio.gather(*map(work, range(min(self._width.now, len(waiting)))))
-        return failures[0] if failures else None
+        # What is wrong with the provider matters more than what is wrong with a text.
+        return min(failures, key=lambda one: one.state in OF_THE_TEXT, default=None)
 
-    async def _some(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """The vectors of one group; halved for as long as it is refused as too large."""
-        if len(texts) > self._most_items:
-            return await self._halved(texts, kind)
-        try:
-            return await self._persistent(texts, kind)
-        except ProviderFailure as failure:
-            if failure.state not in OF_THE_TEXT:
-                raise
-            refused = failure
-        if len(texts) > 1:
-            if refused.state is State.TOO_LARGE:
-                self._most_items = min(self._most_items, (len(texts) + 1) // 2)
-            return await self._halved(texts, kind)
-        parts = halves(texts[0])
-        if parts is None:
+    async def _fill(self, at: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
+        """Put the vectors of the texts `at` into `done`; they are halved for as long as they are refused together."""
+        refused = None
+        if len(at) <= self._most_items:
+            try:
+                done.update(zip(at, await self._persistent([texts[one] for one in at], kind), strict=True))
+                return
+            except ProviderFailure as failure:
+                if failure.state not in OF_THE_TEXT:
+                    raise
+                refused = failure
+        middle = (len(at) + 1) // 2
+        if refused is not None and len(at) == 1:
+            done[at[0]] = await self._in_parts(texts[at[0]], kind, refused)
+            return
+        if refused is not None and refused.state is State.TOO_LARGE:
+            self._most_items = min(self._most_items, middle)
+        await self._fill_both((at[:middle], at[middle:]), texts, kind, done)
+
+    async def _fill_both(self, both: Sequence[Sequence[int]], texts: Sequence[str], kind: Kind,
+                         done: dict[int, Vectors]) -> None:
+        """Like `_fill`, of two halves: a text in one that gets no vector costs the other one nothing."""
+        refused = None
+        for half in both:
+            try:
+                await self._fill(half, texts, kind, done)
+            except ProviderFailure as failure:
+                if failure.state not in OF_THE_TEXT:
+                    raise
+                refused = failure
+        if refused is not None:
             raise refused
-        vectors = np.concatenate([await self._some([part], kind) for part in parts if part.strip()])
-        weights = np.array([len(part) for part in parts if part.strip()], np.float32)
-        mean = weights @ vectors
-        return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)[None, :]
 
-    async def _halved(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        middle = (len(texts) + 1) // 2
-        return np.concatenate([await self._some(texts[:middle], kind), await self._some(texts[middle:], kind)])
+    async def _in_parts(self, text: str, kind: Kind, refused: ProviderFailure) -> Vectors:
+        """The unit vector of a text that is refused as a whole: the mean of its parts by their length."""
+        parts = [part for part in halves(text) or () if part.strip()]
+        if not parts:
+            raise refused
+        found: dict[int, Vectors] = {}
+        for at in range(len(parts)):
+            await self._fill([at], parts, kind, found)
+        mean = np.array([len(part) for part in parts], np.float32) @ np.stack([found[at] for at in range(len(parts))])
+        return np.asarray(mean / (np.linalg.norm(mean) or 1), np.float32)
 
     async def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """One request, asked again after a failure that may pass."""
@@ -188,19 +206,27 @@ class Remote:
         except ProviderFailure as failure:
             if wire.older is not None and failure.state is State.UNKNOWN_MODEL and "model" not in failure.message:
                 self._wire, self._most_items = wire.older, wire.older.most_items
-                return await self._some(texts, kind)
+                if len(texts) <= self._most_items:
+                    return await self._once(texts, kind)
+                failure = ProviderFailure(State.TOO_LARGE, failure.message)
             if failure.state in PASSING:
                 self._width.failed()
-            raise
+            raise failure
         self._width.worked()
         return vectors
 
     def _checked(self, answer: object, count: int) -> Vectors:
+        state = State.MALFORMED
         try:
             vectors = unit_vectors(self._wire.rows(answer), count, self._dims)
+        except NoDirection as error:
+            self._proven = self._proven or not error.every
+            why = str(error)
+            if self._proven:
+                state, why = State.NO_VECTOR, f"{why} for a text"
         except Malformed as error:
             why = str(error)
         else:
-            self._dims = vectors.shape[1]
+            self._dims, self._proven = vectors.shape[1], True
             return vectors
-        raise ProviderFailure(State.MALFORMED, f"{self._wire.label} ({self._http.host}) answered with {why}.")
+        raise ProviderFailure(state, f"{self._wire.label} ({self._http.host}) answered with {why}.")
