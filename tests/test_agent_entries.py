@@ -43,8 +43,23 @@ def test_every_client_gets_an_entry_with_the_options_of_this_command_line(printe
     assert claude["type"] == "stdio"
 
 
+def test_the_workspace_that_was_found_is_named(printed: Callable[..., str], tmp_path: Path,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "MEMORY.md").write_text("x\n")
+    monkeypatch.chdir(tmp_path)
+    assert tomllib.loads(printed("--print-config", "codex"))["mcp_servers"]["memory"]["args"] == [
+        "mcp", "--workspace", str(tmp_path)]
+
+
+def test_without_a_workspace_there_is_nothing_to_print(capsys: pytest.CaptureFixture[str], tmp_path: Path,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["mcp", "--print-config"]) == 2
+    assert "There is no workspace here" in capsys.readouterr().err
+
+
 def test_the_first_line_for_claude_code_is_its_own_command(printed: Callable[..., str]) -> None:
-    line = printed("--print-config", "claude-code").split("\n")[0].removeprefix("# ")
+    line = printed("--workspace", "notes", "--print-config", "claude-code").split("\n")[0].removeprefix("# ")
     assert shlex.split(line)[:5] == ["claude", "mcp", "add", "memory", "--"]
 
 
@@ -59,7 +74,7 @@ def test_odd_characters_survive_every_format(client: str) -> None:
 
 
 def test_openclaw_reads_its_entry_with_the_comment(printed: Callable[..., str]) -> None:
-    assert parse(printed("--print-config", "openclaw"), Path("openclaw.json")) is not None
+    assert parse(printed("--workspace", "notes", "--print-config", "openclaw"), Path("openclaw.json")) is not None
 
 
 def test_what_is_printed_starts_the_server(tmp_path: Path, printed: Callable[..., str]) -> None:

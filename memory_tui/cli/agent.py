@@ -70,10 +70,14 @@ def _print_config(given: argparse.Namespace) -> int:
 
 
 def _arguments(given: argparse.Namespace) -> list[str]:
-    """What was said on this command line, with whole paths, for another one."""
+    """What was said on this command line, with whole paths, for another one; the workspace is named in any case."""
     from pathlib import Path
 
+    from memory_tui import launch
+
     words: list[str] = []
+    if not {"workspace", "agent", "config"} & vars(given).keys():
+        words += ["--workspace", str(launch.plan(options(given)).workspace.absolute())]
     for name in (*_PASSED, "citations", "session_key", "max_chars"):
         if hasattr(given, name):
             value = str(getattr(given, name))
