@@ -13,12 +13,14 @@ from memory_tui.tui import actions
 from memory_tui.tui.actions import ACTIONS, PLACES, Context, key_table_markdown
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.screens.base import View
+from memory_tui.tui.screens.book import BookView
 from memory_tui.tui.screens.browse import BrowseView
 from memory_tui.tui.screens.compare import CompareView
 from memory_tui.tui.screens.index import IndexView
 from memory_tui.tui.screens.note import NoteView
 from memory_tui.tui.screens.reader import ReaderView
 from memory_tui.tui.screens.search import SearchView
+from memory_tui.tui.screens.sides import SidesView
 from memory_tui.tui.screens.whynot import WhyNotView
 from memory_tui.tui.widgets import key_hints
 from memory_tui.tui.widgets.about_pane import AboutPane
@@ -35,6 +37,7 @@ NODES = {
     "reading": NoteView, "about": AboutPane, "find": FindInput,
     "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
     "index": IndexView, "why": WhyPane, "whynot": WhyNotView, "compare": CompareView,
+    "book": BookView, "sides": SidesView,
 }
 
 

@@ -60,26 +60,6 @@ async def _zoomed(pilot: Pilot[int]) -> None:
     await press(pilot, "w", "plus")
 
 
-async def _record(pilot: Pilot[int]) -> None:
-    await _hits(pilot)
-    await press(pilot, "w", "enter")
-
-
-async def _why_focused(pilot: Pilot[int]) -> None:
-    await _loser(pilot)
-    await press(pilot, "w")
-
-
-async def _other_line(pilot: Pilot[int]) -> None:
-    await _hits(pilot)
-    await press(pilot, "o", *"netwrk")
-
-
-async def _why_not(pilot: Pilot[int]) -> None:
-    await _other_line(pilot)
-    await press(pilot, "tab", *":5", "enter")
-
-
 async def _index(pilot: Pilot[int]) -> None:
     await press(pilot, "3")
 
@@ -126,7 +106,6 @@ VIEWS: dict[str, Steps] = {
     "search_invites": _invited, "search": _hits, "search_loser": _loser, "search_tuned": _tuned,
     "reader": _reader, "why_zoomed": _zoomed, "find": _find, "pick": _pick, "about": _about, "log": _log,
     "help_browse": _help_browse, "index": _index, "reindex": _reindex, "help": _help,
-    "why_record": _record, "why_focused": _why_focused, "why_not_prompt": _other_line, "why_not": _why_not,
 }
 
 

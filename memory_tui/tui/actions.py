@@ -88,6 +88,10 @@ def _reset_all(context: Context) -> str:
     return "" if context.tuned else "Every knob is as the app was opened."
 
 
+def _judge(context: Context) -> str:
+    return _needs_answer(context) or _needs_note(context)
+
+
 def _sync(context: Context) -> str:
     return "A sync is running already." if context.syncing else _needs_engine(context)
 
@@ -146,6 +150,8 @@ PLACES: Mapping[str, str] = MappingProxyType({
     "results": "Hits",
     "why": "Why",
     "whynot": "Why not a line",
+    "book": "Saved questions",
+    "sides": "Side by side",
     "tune": "Tune",
     "index": "Index (3)",
     "compare": "OpenClaw's index",
@@ -226,9 +232,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("apply", ("a",), "search", "turn the knob as the change under the cursor says (the nearest one)", "Apply",
            _apply),
     Action("line", ("o",), "search", "why not another line: name it as PATH:LINE", "Other line", _needs_answer),
+    Action("vote", ("v",), "search", "judge this hit: right, helpful or wrong for the question", "Vote", _judge),
+    Action("save", ("ctrl+s",), "search", "save the question in the notebook", "", _needs_answer),
+    Action("book", ("B",), "search", "the saved questions with their scores; enter asks one", "", _needs_engine),
     Action("base", ("b",), "search", "compare with the knobs as they are now, under a name", "Base", _needs_answer),
     Action("scroll_down", ("J",), "results", "scroll the arithmetic without leaving the list", palette=False),
     Action("scroll_up", ("K",), "results", "scroll the arithmetic back", palette=False),
+    Action("sides", ("c",), "search", "two profiles side by side on this question", "", _needs_answer),
+    Action("next_stage", (">",), "search", "list what was lost at the next stage of the funnel; esc shows all", "",
+           _needs_answer),
+    Action("previous_stage", ("<",), "search", "list what was lost at the stage before", "", _needs_answer),
     Action("undo", ("u",), "search", "undo the last step: a knob, a change, the date or the baseline", "Undo", _undo),
     Action("redo", ("ctrl+r",), "search", "redo it", "", _redo),
 
@@ -238,6 +251,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("undo", ("u",), "whynot", "undo the last step", "Undo", _undo),
     Action("why_line", ("w",), "reader", "why this line is, or is not, recalled for the question on screen", "Why",
            _needs_note),
+
+    Action("left_side", ("h", "left"), "sides", "put another ranking on the left", "Left"),
+    Action("right_side", ("l", "right"), "sides", "put another ranking on the right", "Right"),
+    Action("open", ("enter",), "sides", "read the note at the cited lines", "Read", _needs_note),
+
+    Action("open", ("enter",), "book", "ask this question", "Ask", palette=False),
+    Action("forget", ("d",), "book", "save this question no longer, after asking", "Forget"),
 
     Action("next_knob", ("j", "down"), "tune", "next knob", "Knob", palette=False),
     Action("previous_knob", ("k", "up"), "tune", "previous knob", palette=False),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,24 @@ def save(path: Path, notebook: Notebook) -> None:
     except OSError as error:
         raise LabelError(f"The labels cannot be written to {path}: {error.strerror or error}.",
                          "Check the folder and its permissions.") from error
+
+
+_EDITING = threading.Lock()
+
+
+def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable[[Notebook], Notebook]]) -> Notebook:
+    """Apply `changes` to the notebook as it is on disk now, and write it; returns it with every label settled.
+
+    One edit at a time in this process. Without a change nothing is written. Raises LabelError.
+    """
+    with _EDITING:
+        before = load(path)
+        found = settled(before, read)
+        for change in changes:
+            found = change(found)
+        if found != before:
+            save(path, found)
+        return found
 
 
 def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from textual import on
 
-from memory_tui.errors import MemoryTuiError
 from memory_tui.tui.messages import Worked
-from memory_tui.tui.screens.turning import Turning
+from memory_tui.tui.screens.judging import Judging
 from memory_tui.tui.subject import Subject
 from memory_tui.tui.tasks import find_flips
 from memory_tui.tui.widgets.results import Results
@@ -16,7 +15,7 @@ from memory_tui.tui.widgets.why_pane import WhyPane
 LOOKING = "looking for what would change it"
 
 
-class Explaining(Turning):
+class Explaining(Judging):
     """Why pane, `w`, and applying what would change a verdict."""
 
     def __init__(self) -> None:
@@ -37,15 +36,11 @@ class Explaining(Turning):
                 "flips", find_flips(engine, shown.dated, tuning.settings, hit.chunk.rowid))
         self.update_hints()
 
-    def grade(self, chunk: object) -> int | None:
-        """What labels of the question on screen make of a chunk."""
-        del chunk
-        return None
-
     def worked(self, event: Worked) -> None:
-        """Flips of the hit under the cursor."""
+        """Flips of the hit under the cursor, and what else was worked out."""
         if event.kind == "flips" and event.number == self._flips_request:
             self._show_flips(event)
+        super().worked(event)
 
     def _show_flips(self, event: Worked) -> None:
         from memory_tui.explain.flips import Flips
@@ -68,8 +63,23 @@ class Explaining(Turning):
             self.say(f"Set: {event.words}. u takes it back.")
 
     def do_why(self) -> None:
-        """Go to the arithmetic, and to what would change it."""
+        """Go to the arithmetic, and to what would change it; of a chunk that nobody proposed, say why not."""
+        outsider = self.query_one(Results).outsider
+        if outsider is not None and self._answer is not None:
+            from memory_tui.tui.screens.whynot import WhyNotView
+
+            # Chunks overlap at their ends, so the line in the middle is its own.
+            middle = (outsider.start_line + outsider.end_line) // 2
+            self.app.push_screen(WhyNotView(self._answer.evidence, outsider.path, middle))
+            return
         self.query_one(WhyPane).focus()
+
+    def do_sides(self) -> None:
+        """Two profiles side by side on this question."""
+        if self._answer is not None:
+            from memory_tui.tui.screens.sides import SidesView
+
+            self.app.push_screen(SidesView(self._answer.evidence))
 
     def do_apply(self) -> None:
         """Apply the change under the why pane's cursor, the nearest one without a cursor."""
@@ -104,8 +114,3 @@ class Explaining(Turning):
         path, line = parse(place)
         if self._answer is not None:
             self.app.push_screen(WhyNotView(self._answer.evidence, path, line))
-
-    def explain_error(self, error: MemoryTuiError | None) -> None:
-        """Say what went wrong with work in the background."""
-        if error is not None:
-            self.say(f"{error.message} {error.next_step}".strip())

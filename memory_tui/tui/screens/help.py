@@ -29,7 +29,8 @@ _HITS = [(paint.VECTOR, "points for meaning (vector)"), (paint.TEXT, "points for
          (paint.LOST, "points that age took away"), ("ever", "evergreen: the note has no day, so it does not age"),
          ("+2 -1 =", "places up, down, or the same as under the baseline"),
          ("*", "a knob that is not as the app was opened"),
-         ("new out", "recalled only now, or no longer")]
+         ("new out", "recalled only now, or no longer"),
+         ("✓ ½ ✗", "you judged it: it answers, helps, or is wrong")]
 
 SIGNS_OF = {
     "browse": [*_FILES, *_LISTED, *_CHUNKS], "reader": _CHUNKS, "search": _HITS,
@@ -45,6 +46,10 @@ WORDS_OF = {
     "reader": "The note as it is on disk.",
     "compare": "What OpenClaw's own index holds of the notes on disk. It is opened to be read, and never written: "
                "run OpenClaw itself to bring it up to date.",
+    "sides": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, or "
+               "the baseline; a chunk that one side loses shows the reason there.",
+    "book": "Questions that you saved, and how the knobs do on them: under the baseline, and as they are now. Broke "
+            "means that a right line is not recalled any more.",
     "whynot": "What became of one line: the first gate that stopped it, its arithmetic, the smallest turn of each knob "
               "that recalls it with what else that brings in and pushes out, and words to add to the question.",
 }

@@ -19,7 +19,7 @@ from memory_tui.tui.actions import bindings
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.screens.explaining import Explaining
 from memory_tui.tui.session import Answer
-from memory_tui.tui.widgets.funnel import Funnel
+from memory_tui.tui.widgets.funnel import WORDS, Cut, Funnel, cuts, lost_at
 from memory_tui.tui.widgets.query_box import QueryBox
 from memory_tui.tui.widgets.results import Results, legend
 from memory_tui.tui.widgets.rowlist import RowList
@@ -47,6 +47,7 @@ class SearchView(Explaining):
         self._request = 0
         self._asked = ""
         self._open = False
+        self._cut: Cut | None = None
 
     def compose_view(self) -> Iterable[Widget]:
         """The panes, top to bottom."""
@@ -80,6 +81,7 @@ class SearchView(Explaining):
         if self._open or self.home.engine is None:
             return
         self._open = True
+        self.read_notebook()
         self.show_knobs()
         self._invite()
         box = self.query_one(QueryBox)
@@ -130,6 +132,7 @@ class SearchView(Explaining):
             self._show_nothing()
             return
         same = evidence.query == self._asked
+        self._cut = self._cut if same else None
         self._asked = evidence.query
         self._answer = Answer.of(engine.rank, evidence, tuning)
         self.relist(keep=same)
@@ -140,12 +143,21 @@ class SearchView(Explaining):
         if self._answer is None or tuning is None:
             return
         results = self.query_one(Results)
-        results.show(self._answer, compare=tuning.compared, keep=keep)
+        results.marked(self.grade)
+        results.show(self._answer, compare=tuning.compared, keep=keep, cut=self._cut)
         compared = f"change against {tuning.baseline.name} ({tuning.baseline.title})"
-        said = self._recalled()
+        said = self._recalled() if self._cut is None else f"{WORDS[self._cut]}: {self._lost_there():,}; esc shows all"
         results.name_frame(Content(said), Content(compared) if tuning.compared else legend())
         self._show_outcome(said)
+        self.show_measures()
         self.explain()
+
+    def _lost_there(self) -> int:
+        if self._answer is None or self._cut is None:
+            return 0
+        trace = self._answer.trace
+        counts = {"pool": trace.funnel.chunks - trace.funnel.candidates, "disk": len(trace.unsearchable)}
+        return counts[self._cut] if self._cut in counts else len(lost_at(trace, self._cut))
 
     def _recalled(self) -> str:
         trace = self.trace
@@ -164,10 +176,19 @@ class SearchView(Explaining):
     def _show_outcome(self, said: str) -> None:
         self.query_one(QueryBox).outcome(said)
         self.show_knobs()
-        self.query_one(Funnel).show(self.trace)
+        self.query_one(Funnel).show(self.trace, self._cut)
+
+    def ask_again(self, question: str) -> None:
+        """Put `question` into the box and ask it."""
+        box = self.query_one(QueryBox)
+        box.input.value = question
+        box.ask_now()
+        box.input.remember()
+        self.query_one(Results).focus()
 
     def events_came(self, events: Sequence[Event]) -> None:
         """Notes changed: ask again, so that the list is about the notes as they are."""
+        super().events_came(events)
         asked = self.query_one(QueryBox).input.value
         if asked.strip() and any(isinstance(e, SyncFinished) and e.indexed + e.removed for e in events):
             self._ask(asked)
@@ -176,6 +197,37 @@ class SearchView(Explaining):
         """Whether there are notes at all decides what the empty list says."""
         if self._answer is None and not self.query_one(QueryBox).input.value.strip():
             self._invite()
+
+    # --- stages --------------------------------------------------------------------------------------------------
+
+    @on(Funnel.Chosen)
+    def _stage_chosen(self, event: Funnel.Chosen) -> None:
+        self._list_cut(None if event.cut == self._cut else event.cut)
+
+    def _list_cut(self, cut: Cut | None) -> None:
+        if self._answer is None:
+            return
+        if cut is not None and cut not in cuts(self._answer.trace):
+            self.say("Nothing was lost at this stage.")
+            return
+        self._cut = cut
+        self.relist(keep=True)
+
+    def _stage(self, direction: int) -> None:
+        found: list[Cut | None] = [None, *(cuts(self._answer.trace) if self._answer else ())]
+        if len(found) == 1:
+            self.say("Nothing was lost: every chunk is recalled.")
+            return
+        at = found.index(self._cut) if self._cut in found else 0
+        self._list_cut(found[(at + direction) % len(found)])
+
+    def do_next_stage(self) -> None:
+        """List what was lost at the next stage."""
+        self._stage(1)
+
+    def do_previous_stage(self) -> None:
+        """List what was lost at the stage before."""
+        self._stage(-1)
 
     # --- moving about --------------------------------------------------------------------------------------------
 
@@ -206,6 +258,9 @@ class SearchView(Explaining):
         """A depth of the why pane back, then from the other panes to the hits, if there are any."""
         results = self.query_one(Results)
         if self.focused is self.query_one(WhyPane) and self.query_one(WhyPane).shallower():
+            return True
+        if self.focused is results and self._cut is not None:
+            self._list_cut(None)
             return True
         if self.focused is results or (self._answer is None and self.focused is self.query_one(QueryBox).input):
             return False

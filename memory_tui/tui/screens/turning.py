@@ -20,6 +20,14 @@ class Turning(View):
         """List the answer anew; with `keep` the cursor stays on its chunk."""
         raise NotImplementedError
 
+    def explain(self) -> None:
+        """Explain the hit under the cursor."""
+        raise NotImplementedError
+
+    def ask_again(self, question: str) -> None:
+        """Put `question` into the box and ask it."""
+        raise NotImplementedError
+
     def tuned(self, *, keep: bool = True) -> None:
         """Rank the same evidence under the knobs as they are now."""
         tuning, engine = self.home.tuning, self.home.engine

@@ -16,6 +16,7 @@ from memory_tui.explain import wording
 from memory_tui.search.trace import (
     BeyondLimit,
     Candidate,
+    ChunkRef,
     DisplacedByMmr,
     Trace,
     Unsearchable,
@@ -25,6 +26,8 @@ from memory_tui.tui import paint
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.paint import Piece, fit, fit_path, plural
 from memory_tui.tui.session import Answer, Change, changes
+from memory_tui.tui.subject import Grade, no_grade
+from memory_tui.tui.widgets.funnel import Cut, lost_at, outside
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.workspace.document import shown_day
 
@@ -37,6 +40,10 @@ LEGEND: tuple[Piece, ...] = (
     (paint.ADDED, "added"), (" added  ", "muted"), (paint.LOST, "lost"), (" lost to age ", "muted"),
 )
 """What the parts of a bar mean."""
+
+
+GRADES = {2: ("✓", "good"), 1: ("½", "good"), 0: ("✗", "bad")}
+"""How a judged hit is marked: it answers, helps, or is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,15 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class Outside:
+    """A chunk that neither side proposed, with its cosine and text."""
+
+    chunk: ChunkRef
+    cosine: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """A sentence in place of hits, or what to do next."""
 
@@ -76,7 +92,7 @@ def legend() -> Content:
     return Content.assemble(*((text, colours[name]) for text, name in LEGEND))
 
 
-Row = Hit | Gate | Missing | Note
+Row = Hit | Gate | Missing | Outside | Note
 
 
 def guide(sentence: str, *next_steps: str) -> list[Row]:
@@ -102,6 +118,19 @@ def rows_of(trace: Trace) -> Iterator[Row]:
         yield Gate("not searchable as they are on disk")
         for item in trace.unsearchable:
             yield Missing(item)
+
+
+def rows_at(answer: Answer, cut: Cut) -> list[Row]:
+    """What was lost at `cut` alone."""
+    trace = answer.trace
+    if cut == "disk":
+        return [Missing(item) for item in trace.unsearchable]
+    if cut == "pool":
+        found = [Outside(ref, cosine, answer.evidence.texts.get(ref.rowid, ""))
+                 for ref, cosine in outside(trace, answer.evidence)]
+        more = trace.funnel.chunks - trace.funnel.candidates - len(found)
+        return [*found, *([Gate(f"and {plural(more, 'chunk')} farther away")] if more > 0 else [])]
+    return [Hit(i, len(trace.recalled) + i + 1, False) for i in lost_at(trace, cut)]
 
 
 def _over_the_gate(trace: Trace) -> int:
@@ -160,15 +189,22 @@ class Results(RowList):
         self.rows: list[Row] = []
         self._trace: Trace | None = None
         self._marks: dict[int, Change] = {}
+        self._grade: Grade = no_grade
         self._scale, self._now = 1.0, 0.0
 
-    def show(self, answer: Answer, *, compare: bool, keep: bool) -> None:
-        """List `answer`; with `keep` the cursor stays on its chunk, else it goes to the first hit."""
+    def show(self, answer: Answer, *, compare: bool, keep: bool, cut: Cut | None = None) -> None:
+        """List `answer`, or what was lost at `cut`; with `keep` the cursor stays on its chunk, else it goes to the top.
+        """
         key = self.key if keep else None
         self._trace, self._now, self._scale = answer.trace, answer.trace.now, perfect(answer.trace)
         self._marks = changes(answer.trace, answer.baseline) if compare else {}
-        self.rows = list(rows_of(answer.trace))
+        self.rows = rows_at(answer, cut) if cut is not None else list(rows_of(answer.trace))
         self.rows_changed(key)
+
+    def marked(self, grade: Grade) -> None:
+        """Labels are what `grade` says from now on."""
+        self._grade = grade
+        self.refresh()
 
     def say(self, sentence: str, *next_steps: str) -> None:
         """List nothing but a sentence and what to do next."""
@@ -180,6 +216,12 @@ class Results(RowList):
         """The candidate under the cursor."""
         row = self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
         return self._candidate(row) if isinstance(row, Hit) else None
+
+    @property
+    def outsider(self) -> ChunkRef | None:
+        """The chunk under the cursor, where neither side proposed it."""
+        row = self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
+        return row.chunk if isinstance(row, Outside) else None
 
     def _candidate(self, hit: Hit) -> Candidate | None:
         if self._trace is None:
@@ -200,6 +242,8 @@ class Results(RowList):
     def key_of(self, row: int, /) -> Hashable:
         """The chunk; gates and missing files are skipped."""
         item = self.rows[row]
+        if isinstance(item, Outside):
+            return item.chunk.id
         candidate = self._candidate(item) if isinstance(item, Hit) else None
         return candidate.chunk.id if candidate else None
 
@@ -209,6 +253,8 @@ class Results(RowList):
         match item:
             case Gate():
                 return _gate(item, width)
+            case Outside():
+                return _outside(item, width)
             case Missing():
                 return _missing(item.item, width)
             case Note():
@@ -238,7 +284,9 @@ class Results(RowList):
         mark = change.mark if change else ""
         colour = {"out": "bad", "new": "good", "=": "muted"}.get(mark) or ("good" if mark.startswith("+") else "warn")
         style = "strong" if hit.recalled else "muted"
-        return [(f"{hit.place:>3}", style), (f" {mark:>3}", colour), (f" {candidate.score:5.3f} ", style),
+        grade = self._grade(candidate.chunk)
+        judged = GRADES[min(2, grade)] if grade is not None else (" ", "")
+        return [(f"{hit.place:>3}", style), judged, (f"{mark:>3}", colour), (f" {candidate.score:5.3f} ", style),
                 *score_bar(candidate, self._scale, bar), (f" {_age(candidate, self._now):>5}", "muted")]
 
     def _tail(self, hit: Hit, candidate: Candidate, room: int) -> list[Piece]:
@@ -271,6 +319,15 @@ def _gate(gate: Gate, width: int) -> list[Piece]:
     head = f"── {gate.label} "
     room = width - len(head)
     return [(head, "mark"), ("─" * room, "rule")]
+
+
+def _outside(item: Outside, width: int) -> list[Piece]:
+    room = max(24, width // 3)
+    chunk = item.chunk
+    lines = f":{chunk.start_line}-{chunk.end_line}"
+    place = fit(fit_path(safe(chunk.path), room - len(lines)) + lines, room)
+    return [(f"  -     cosine {item.cosine:.3f} ", "muted"), (place, ""),
+            (fit(f"  {one_line(item.text[:600])}", width - room - 22), "muted")]
 
 
 def _missing(item: Unsearchable, width: int) -> list[Piece]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -59,6 +60,8 @@ class TuneStrip(Widget, can_focus=True):
         self._typed = ""
         self._verdict = ""
         self._letter = "A"
+        self._measured: tuple[str, ...] = ()
+        self._known = False
 
     def show(self, tuning: Tuning, verdict: str) -> None:
         """Show the knobs, and in `verdict` how the hits differ from the baseline."""
@@ -69,6 +72,23 @@ class TuneStrip(Widget, can_focus=True):
         self.border_title = Content(f"Tune  against {letter}: {verdict}" if verdict else "Tune")
         self._describe()
         self.refresh()
+
+    def measured(self, parts: Sequence[str], *, known: bool) -> None:
+        """Show how the knobs do on saved questions, `parts` from the left as far as they fit.
+
+        Where the screen is low that takes a line only when such questions are `known`.
+        """
+        if (tuple(parts), known) != (self._measured, self._known):
+            self._measured, grown = tuple(parts), known != self._known
+            self._known = known
+            self.refresh(layout=grown)
+
+    def _measures(self, width: int) -> Content:
+        kept = list(self._measured)
+        while len(kept) > 1 and cell_len("  ".join(kept)) > width - 2:
+            kept.pop()
+        style = "$quiet" if not self._known else "$text-accent" if any(" > " in part for part in kept) else ""
+        return Content.styled(f" {'  '.join(kept)}", style).truncate(width, ellipsis=True)
 
     @property
     def dial(self) -> Dial | None:
@@ -232,17 +252,19 @@ class TuneStrip(Widget, can_focus=True):
         return -(-len(SHORT) // self._columns())
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """One or three lines where the screen is low, else as many as the grid has rows."""
+        """One to four lines where the screen is low, else as many as the grid has rows, and one for the metrics."""
         del container, viewport
         if self._packed:
-            return 3 if self.has_focus else 1
-        return -(-len(SHORT) // max(1, (width + 1) // CELL))
+            return (3 if self.has_focus else 1) + self._known
+        return -(-len(SHORT) // max(1, (width + 1) // CELL)) + 1
 
     def render(self) -> Content:
         """The strip at its size."""
         if not self._dials:
             return Content("")
-        return self._line() if self._packed else self._grid()
+        if self._packed:
+            return Content("\n").join([self._line(), *([self._measures(self.size.width)] if self._known else [])])
+        return Content("\n").join([self._grid(), self._measures(self.content_size.width)])
 
     def _grid(self) -> Content:
         rows, columns = self._rows(), self._columns()
@@ -285,7 +307,7 @@ class TuneStrip(Widget, can_focus=True):
             return Content.assemble((" t ", "bold $footer-key-foreground"), Content("  ").join(parts), verdict)
         lines = _folded(parts, self.content_size.width - 1)
         help_line = Content.styled(f" {describe(self.dial)}" if self.dial else "", "$quiet")
-        return Content("\n").join([*lines[:2], help_line])
+        return Content("\n").join([*lines[:2], help_line.truncate(self.content_size.width, ellipsis=True)])
 
 
 _SECOND = ("query.hybrid.enabled", "query.hybrid.mmr.lambda", "query.hybrid.candidateMultiplier", "recency.weight",

@@ -1,0 +1,201 @@
+"""Saved questions on the screen: what labels say, what the index knows about them, and how the knobs do on them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from memory_tui.tui.bridge import Tell
+from memory_tui.tui.tasks import Progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory_tui.engine import Engine
+    from memory_tui.search.trace import Candidate, ChunkRef, Trace
+    from memory_tui.settings import Settings
+    from memory_tui.tui.session import Tuning
+    from memory_tui.tune.evaluate import Case, Comparison
+    from memory_tui.tune.labels import Label, Notebook, Query
+
+SHORT = {"ndcg@10": "nDCG", "recall": "recall", "mrr@10": "MRR", "noise": "noise"}
+"""The metrics that the screen shows, with their short names."""
+ANSWER = 120
+"""Characters of a marked line that are kept, so that it is found again when it moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The notebook, the evidence of its questions by text, and the last comparison with the baseline; immutable."""
+
+    notebook: Notebook | None = None
+    cases: Mapping[str, Case] = field(default_factory=dict)
+    compared: Comparison | None = None
+    progress: str = ""
+
+    def query(self, text: str) -> Query | None:
+        """The saved question `text`."""
+        return self.notebook.find(text) if self.notebook is not None else None
+
+    def grade(self, text: str, chunk: ChunkRef) -> int | None:
+        """The label of a chunk for the question `text`; None without one."""
+        found = self.query(text)
+        return found.grade(chunk) if found is not None else None
+
+    @property
+    def judged(self) -> tuple[Query, ...]:
+        """The questions that can be measured."""
+        return self.notebook.judged if self.notebook is not None else ()
+
+    def labelled(self, notebook: Notebook) -> Desk:
+        """The same desk with another notebook; evidence stays, labels are those of the notebook."""
+        kept = {query.text: replace(self.cases[query.text], query=query) for query in notebook.judged
+                if query.text in self.cases}
+        return replace(self, notebook=notebook, cases=kept, compared=None)
+
+    def missing(self, generation: int | None = None) -> tuple[Query, ...]:
+        """The questions that have to be asked, again where the index is of another generation."""
+        return tuple(query for query in self.judged if query.text not in self.cases or (
+            generation is not None and self.cases[query.text].evidence.generation != generation))
+
+
+def words(compared: Comparison, text: str = "") -> list[str]:
+    """The metrics in sum, or of the question `text`: `nDCG .81 > .84`, `recall .75`; then what broke."""
+    change = next((change for change in compared.changes if change.text == text), None) if text else None
+    before, after = (change.before, change.after) if change else (compared.before, compared.after)
+    parts = [f"{short} {_number(before[name])}" + (
+        f" > {_number(after[name])}" if _number(before[name]) != _number(after[name]) else "")
+        for name, short in SHORT.items() if name in after]
+    if not change:
+        parts += [f"{len(found)} {word}" for found, word in ((compared.broke, "broke"), (compared.mended, "mended"))
+                  if found]
+    return parts
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0") if value < 1 else f"{value:.2f}"
+
+
+# --- what to mark --------------------------------------------------------------------------------------------------
+
+def marked(candidate: Candidate, trace: Trace, text: str, grade: int) -> Label:
+    """The label of a hit: its line that holds most words of the question, else where the snippet begins."""
+    from memory_tui.explain.why import count_terms
+    from memory_tui.tune.labels import Label
+
+    lines = text.split("\n")
+    start = candidate.snippet_line - candidate.chunk.start_line
+
+    def merit(at: int) -> tuple[int, int]:
+        counts = count_terms(trace.plan, lines[at], trace.profile).counts
+        return sum(n > 0 for n in counts.values()), -abs(at - start)
+
+    usable = [at for at in range(len(lines)) if lines[at].strip()] or [0]
+    best = max(usable, key=merit)
+    return Label(candidate.chunk.path, min(candidate.chunk.end_line, candidate.chunk.start_line + best), grade,
+                 lines[best].strip()[:ANSWER])
+
+
+def vote(question: str, chunk: ChunkRef, label: Label | None) -> Callable[[Notebook], Notebook]:
+    """Marks `chunk` with `label` for `question` in place of what was marked in it; takes marks back without one."""
+
+    def change(notebook: Notebook) -> Notebook:
+        from memory_tui.tune.labels import Query
+
+        query = notebook.find(question) or Query(question.strip())
+        for old in query.labels:
+            if old.path == chunk.path and chunk.start_line <= old.line <= chunk.end_line:
+                query = query.unmark(old.path, old.line)
+        return notebook.put(query.mark(label) if label is not None else query)
+
+    return change
+
+
+def keep(question: str, *, unanswerable: bool | None = None) -> Callable[[Notebook], Notebook]:
+    """Saves `question`; `unanswerable` says that the notes do not know, or that they do after all."""
+
+    def change(notebook: Notebook) -> Notebook:
+        from memory_tui.tune.labels import Query
+
+        query = notebook.find(question) or Query(question.strip())
+        return notebook.put(query if unanswerable is None else replace(query, unanswerable=unanswerable))
+
+    return change
+
+
+def forget(question: str) -> Callable[[Notebook], Notebook]:
+    """Saves `question` no longer."""
+    return lambda notebook: notebook.without(question)
+
+
+# --- for worker threads --------------------------------------------------------------------------------------------
+
+def write(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Callable[[Tell], Notebook]:
+    """Reads the notebook of the workspace, makes the `pending` changes and saves it; none of them is lost on failure.
+
+    Returns the notebook. Raises LabelError.
+    """
+
+    def run(_tell: Tell) -> Notebook:
+        from memory_tui.tune import notebook
+
+        changes = [pending.popleft() for _ in range(len(pending))]
+        try:
+            return notebook.edit(place(engine), engine.read, changes)
+        except Exception:
+            pending.extendleft(reversed(changes))
+            raise
+
+    return run
+
+
+def place(engine: Engine) -> Path:
+    """Where the notebook of the workspace lies."""
+    from memory_tui.tune import notebook
+
+    return notebook.place(engine.workspace)
+
+
+def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict[str, Case]]:
+    """Asks `queries` and tells how far it is; returns what the index knows about each, by its text."""
+
+    def run(tell: Tell) -> dict[str, Case]:
+        from memory_tui.tune.evaluate import Case
+
+        cases = {}
+        for done, query in enumerate(queries):
+            tell(Progress("asking saved questions", done, len(queries)))
+            cases[query.text] = Case.of(query, engine.gather(query.text))
+        return cases
+
+    return run
+
+
+def dated_cases(cases: tuple[Case, ...], days: int) -> tuple[Case, ...]:
+    """`cases` as they will be `days` from now."""
+    from memory_tui.search.evidence import later
+    from memory_tui.tune.evaluate import Case
+
+    return tuple(Case.of(case.query, later(case.evidence, days)) for case in cases) if days else cases
+
+
+def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[Tell], Comparison]:
+    """Compares the knobs as they are now with the baseline, question by question."""
+
+    def run(tell: Tell) -> Comparison:
+        from memory_tui.tune.evaluate import by_question, compare, score
+
+        def card(settings: Settings, days: int) -> dict[str, Mapping[str, float]]:
+            rows = {}
+            for case in dated_cases(cases, days):
+                tell(None)
+                rows.update(by_question(score((case,), settings)))
+            return rows
+
+        after = card(tuning.settings, tuning.days)
+        before = card(tuning.baseline.settings, tuning.baseline.days) if tuning.compared else after
+        return compare(before, after)
+
+    return run
