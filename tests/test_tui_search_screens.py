@@ -67,7 +67,7 @@ async def _book(pilot: Pilot[int]) -> None:
     await press(pilot, "v", "1", "B")
 
 
-async def _compare(pilot: Pilot[int]) -> None:
+async def _sides(pilot: Pilot[int]) -> None:
     await _hits(pilot)
     await press(pilot, "c")
 
@@ -85,7 +85,7 @@ async def _base(pilot: Pilot[int]) -> None:
 VIEWS: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
     "why_record": (_record, []), "why_focused": (_why_focused, []), "why_not_prompt": (_other_line, []),
     "why_not": (_why_not, []), "vote": (_vote, []), "voted": (_voted, []), "book": (_book, []),
-    "compare": (_compare, []), "not_proposed": (_not_proposed, OPENCLAW), "baseline": (_base, []),
+    "sides": (_sides, []), "not_proposed": (_not_proposed, OPENCLAW), "baseline": (_base, []),
 }
 
 
