@@ -34,6 +34,8 @@ class Options:
     agent: str = ""
     once: bool = False
     """Whether one question will be asked and no more, so that little should be read for it."""
+    extra: tuple[str, ...] = ()
+    """Notes and folders of notes besides those that the configuration names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def choose(options: Options) -> Choices:
         settings=_compose(str(asked.value) if asked else "auto", config, own, chosen),
         provider=DEFAULT_PROVIDER if automatic else provider, provider_origin=origin,
         index=Path(options.index).expanduser() if options.index else _index_path(
-            workspace, config.agent, DEFAULT_PROVIDER if automatic else provider))
+            workspace, config.agent, DEFAULT_PROVIDER if automatic else provider, options.extra))
 
 
 def plan(options: Options) -> Plan:
@@ -171,8 +173,8 @@ def _roots(choices: Choices) -> Roots:
     if config.value("experimental.sessionMemory") is not True:
         sources = [name for name in sources if name != "sessions"]
     folder = configuration.state_folder() / "agents" / choices.agent.id / "sessions"
-    return Roots.open(choices.workspace, config.extra_paths, sources=sources or ["memory"], sessions=folder,
-                      archives=choices.settings.on("sessions.archives"))
+    return Roots.open(choices.workspace, (*config.extra_paths, *choices.asked.extra), sources=sources or ["memory"],
+                      sessions=folder, archives=choices.settings.on("sessions.archives"))
 
 
 def _own_rules(config: Config) -> dict[str, Value]:
@@ -202,16 +204,18 @@ def _here() -> Path | None:
     return here if any((here / sign).exists() for sign in signs) else None
 
 
-def _index_path(workspace: Path, agent: Agent, provider: str) -> Path:
+def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, ...]) -> Path:
     """One index a workspace, agent and provider, in the user's cache folder; two names of one folder share it.
 
-    Each provider has its own, so that asking once with another one does not make the first one's index anew.
+    Each provider has its own, and so have `extra` notes, so that asking once in another way makes no index anew.
     """
     import platformdirs
 
     real = os.path.realpath(workspace)
     # Two agents can share a folder and read it differently; the default one has the key of the folder alone.
-    key = hashlib.sha256(os.fsencode(real) + (b"" if agent.default else b"\0" + agent.id.encode())).hexdigest()[:16]
+    own = b"" if agent.default else b"\0" + agent.id.encode()
+    more = b"".join(b"\0\0" + os.fsencode(os.path.realpath(path)) for path in extra)
+    key = hashlib.sha256(os.fsencode(real) + own + more).hexdigest()[:16]
     folder = platformdirs.user_cache_path("memory-tui", appauthor=False)
     name = Path(real).name[:40] or "root"
     return folder / f"{name}{'' if agent.default else f'-{agent.id}'}-{key}" / (

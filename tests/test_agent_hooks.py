@@ -285,3 +285,26 @@ def test_the_settings_register_every_event(capsys: pytest.CaptureFixture[str]) -
     assert cli.main(["hook", "claude-code", "--settings"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert set(data["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd"}
+
+
+def test_what_claude_code_remembers_can_be_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    place = ["--provider", "none", "--claude-code"]
+    assert cli.main(["search", "anything", *place]) == 2
+    memory = claude_code.auto_memory(project)
+    memory.mkdir(parents=True)
+    (memory / "MEMORY.md").write_text("- see debugging.md\n")
+    (memory / "debugging.md").write_text("# Debugging\nthe flux capacitor needs a reset\n")
+    capsys.readouterr()
+    assert cli.main(["search", "capacitor", *place, "--json"]) == 0
+    assert [hit["path"] for hit in json.loads(capsys.readouterr().out)["results"]] == ["debugging.md"]
+    (project / "MEMORY.md").write_text("our own note of the capacitor\n")
+    assert cli.main(["search", "capacitor", *place, "--json"]) == 0
+    found = {Path(hit["path"]).name for hit in json.loads(capsys.readouterr().out)["results"]}
+    assert found == {"MEMORY.md", "debugging.md"}
+    assert claude_code.is_auto_memory(memory / "MEMORY.md")
+    assert not claude_code.is_auto_memory(project / "MEMORY.md")

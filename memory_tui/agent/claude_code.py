@@ -80,6 +80,12 @@ def auto_memory(project: Path) -> Path:
     return home() / "projects" / name / "memory"
 
 
+def is_auto_memory(path: Path) -> bool:
+    """Whether a note is one of Claude Code's own, so that its limits hold for it."""
+    folder = Path(os.path.realpath(path)).parent
+    return folder.name == "memory" and folder.parent.parent == Path(os.path.realpath(home() / "projects"))
+
+
 def workspace(project: Path) -> Path:
     """The notes of a project: its own where it has any, else Claude Code's."""
     own = any((project / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))

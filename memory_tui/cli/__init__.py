@@ -26,6 +26,8 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--workspace",), {"metavar": "DIR", "help": "folder of the notes (default: this one, or OpenClaw's)"}),
     (("--config",), {"metavar": "FILE", "help": "an openclaw.json, or a configuration of memory-tui's own"}),
     (("--agent",), {"metavar": "ID", "help": "an agent of OpenClaw: its workspace and its own settings"}),
+    (("--extra",), {"metavar": "PATH", "action": "append", "help": "one more note or folder of notes; repeatable"}),
+    (("--claude-code",), {"action": "store_true", "help": "also what Claude Code remembers of this project"}),
     (("--index",), {"metavar": "FILE", "help": "index file to use (default: in the user's cache folder)"}),
     (("--provider",), {"metavar": "NAME", "help": "builtin (default), none, or one that gets your notes, like openai"}),
     (("--profile",), {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.3 or openclaw-2026.2"}),
@@ -34,7 +36,7 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--read-only",), {"action": "store_true", "help": "never edit a note (the index is still kept up to date)"}),
     (("--json",), {"action": "store_true", "help": "print JSON"}),
 )
-_FLAGS = {"--read-only", "--json", "--version", "--help", "-h"}
+_FLAGS = {"--read-only", "--claude-code", "--json", "--version", "--help", "-h"}
 
 
 class _Parser(argparse.ArgumentParser):

@@ -51,13 +51,32 @@ def options(given: argparse.Namespace) -> Options:
         changes.append(("query.maxResults", str(given.max_results)))
     if hasattr(given, "min_score"):
         changes.append(("query.minScore", given.min_score))
+    named = getattr(given, "path", "") if given.command == "open" else ""
+    workspace, extra = _with_claude_code(given, named or getattr(given, "workspace", None))
     return Options(
-        workspace=named if (named := getattr(given, "path", "")) and given.command == "open" else getattr(
-            given, "workspace", None),
+        workspace=workspace, extra=extra,
         config=getattr(given, "config", None), index=getattr(given, "index", None),
         provider=getattr(given, "provider", ""), read_only=hasattr(given, "read_only"),
         now=moment(given), changes=tuple(changes), agent=getattr(given, "agent", ""),
         once=given.command == "search" and not {"stdin", "source"} & vars(given).keys())
+
+
+def _with_claude_code(given: argparse.Namespace, workspace: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """The workspace and the extra paths; with `--claude-code` what it remembers of the project is among them."""
+    extra = tuple(getattr(given, "extra", ()))
+    if not hasattr(given, "claude_code"):
+        return workspace, extra
+    from pathlib import Path
+
+    from memory_tui.agent import claude_code
+
+    project = Path(workspace).expanduser() if workspace else Path.cwd()
+    memory = claude_code.auto_memory(project)
+    if not memory.is_dir():
+        raise SettingError(f"Claude Code remembers nothing of {project}: there is no {memory}.",
+                           "Run memory-tui in the folder of a project that it knows, or leave --claude-code out.")
+    own = claude_code.workspace(project)
+    return str(own) if workspace is None or own == memory else workspace, (*extra, str(memory))
 
 
 def moment(given: argparse.Namespace) -> float | None:
