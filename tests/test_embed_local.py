@@ -147,6 +147,17 @@ def test_an_answer_that_is_no_vector_is_not_kept(tmp_path: Path, script: Path, t
     provider.close()
 
 
+@pytest.mark.parametrize("text", ["nan", "zero", "refuse"])
+def test_a_text_that_gets_no_vector_costs_the_others_nothing(tmp_path: Path, script: Path, text: str) -> None:
+    provider = local(tmp_path, script)
+    failure = fails(provider, "one", text, "three")
+    assert failure.state is State.NO_VECTOR
+    assert sorted(failure.done) == [0, 2]
+    assert provider.health().ok
+    assert provider.next_try is None
+    provider.close()
+
+
 def test_a_text_that_takes_too_long_ends_the_process(tmp_path: Path, script: Path) -> None:
     provider = local(tmp_path, script, batches=quick(0.3))
     _ = provider.identity

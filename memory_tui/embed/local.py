@@ -25,6 +25,8 @@ MAX_INPUT_BYTES = 2048
 """The documented limit of local models. Text of more tokens than a model takes is embedded in parts, never cut."""
 _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 _ATTEMPTS = 2
+_OF_ONE_TEXT = frozenset({State.MALFORMED, State.BROKEN})
+"""What is the fault of the text, when the model has made good vectors of others."""
 
 
 class Local:
@@ -39,6 +41,7 @@ class Local:
         self._starting = threading.Lock()
         self._worker: Worker | None = None
         self._identity: Identity | None = None
+        self._proven = False
         self._closed = threading.Event()
         self._fetching = Background()
         self._turns = _Turns()
@@ -82,12 +85,19 @@ class Local:
         limits = self._settings.batches
         seconds = limits.query_seconds or _QUERY_SECONDS if kind == "query" else limits.batch_seconds or _BATCH_SECONDS
         done: dict[int, Vectors] = {}
+        refused = None
         try:
             dims = self.identity.dims
             for at, text in enumerate(texts):
                 if text.strip():
                     with self._turns.mine(first=kind == "query"):
-                        done[at] = self._one(well_formed(text), seconds - (time.perf_counter() - started))
+                        made = self._one(well_formed(text), seconds - (time.perf_counter() - started))
+                    if isinstance(made, ProviderFailure):
+                        refused = made
+                    else:
+                        done[at] = made
+            if refused is not None:
+                raise refused
         except ProviderFailure as failure:
             failure.done = done
             raise
@@ -116,14 +126,18 @@ class Local:
         if worker is not None:
             worker.close()
 
-    def _one(self, text: str, seconds: float) -> Vectors:
-        """The unit vector of `text`; a model that crashes is started again once."""
+    def _one(self, text: str, seconds: float) -> Vectors | ProviderFailure:
+        """The unit vector of `text`, or why there is none for this one; a model that crashes is started again once."""
         for attempt in range(_ATTEMPTS):
             worker = self._loaded()
             try:
-                return _unit(worker.ask(text, max(seconds, 0.001)))
+                vector = _unit(worker.ask(text, max(seconds, 0.001)))
+                self._proven = True
+                return vector
             except ProviderFailure as failure:
                 self._ended(failure)
+                if self._proven and failure.state in _OF_ONE_TEXT:
+                    return ProviderFailure(State.NO_VECTOR, failure.message)
                 if failure.state is not State.CRASHED or attempt + 1 == _ATTEMPTS:
                     self._breaker.failed(failure)
                     self._health = Health(False, failure.message)
