@@ -1,0 +1,152 @@
+"""One action of the screens: its keys, where they work, what it does, and why it may not be possible now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup"}
+
+
+def shown(key: str) -> str:
+    """A key as people write it."""
+    return _SHOWN.get(key, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What decides whether an action can be done now; the screen fills it in."""
+
+    ready: bool = False
+    read_only: bool = False
+    can_suspend: bool = True
+    note: bool = False
+    """A note, or a place in one, is under the cursor."""
+    answer: bool = False
+    """There is a list of hits."""
+    found: bool = False
+    """Text was found in the note."""
+    trail: bool = False
+    """A link or a jump was followed."""
+    undo: bool = False
+    redo: bool = False
+    tuned: bool = False
+    flips: bool = False
+    """It is known what would change the verdict on the hit in the why pane."""
+    syncing: bool = False
+    zoomed: bool = False
+    agents: bool = False
+    """The configuration has more than one agent."""
+
+
+Refusal = Callable[[Context], str]
+"""Why an action cannot be done now, as a sentence; empty when it can."""
+
+
+def always(context: Context) -> str:
+    """Nothing is needed."""
+    del context
+    return ""
+
+
+def needs_engine(context: Context) -> str:
+    """The index has to be open."""
+    return "" if context.ready else "The index is still being opened."
+
+
+def needs_note(context: Context) -> str:
+    """A note has to be under the cursor."""
+    return "" if context.note else "There is no note under the cursor."
+
+
+def needs_found(context: Context) -> str:
+    """Something has to be looked for in the reader."""
+    return "" if context.found else "Nothing was looked for; / in the reader looks for text."
+
+
+def needs_trail(context: Context) -> str:
+    """A link or a jump has to have been followed."""
+    return "" if context.trail else "No link was followed, so there is no way back to go."
+
+
+def needs_answer(context: Context) -> str:
+    """There has to be an answer."""
+    return "" if context.answer else "There is no answer yet: press / and ask something."
+
+
+def needs_editor(context: Context) -> str:
+    """A note that may be edited, and a terminal to hand over."""
+    if context.read_only:
+        return "Opened with --read-only: notes are not edited."
+    if not context.can_suspend:
+        return "This terminal cannot be handed to an editor."
+    return needs_note(context)
+
+
+def needs_step(context: Context) -> str:
+    """A step that can be undone."""
+    return "" if context.undo else "No knob has been turned: nothing to undo."
+
+
+def needs_change(context: Context) -> str:
+    """A change that is known to turn the verdict."""
+    return needs_answer(context) or ("" if context.flips else "There is no change to apply: w shows what was found.")
+
+
+def needs_undone(context: Context) -> str:
+    """A step that was undone."""
+    return "" if context.redo else "Nothing was undone."
+
+
+def needs_tuned(context: Context) -> str:
+    """A knob that was turned."""
+    return "" if context.tuned else "Every knob is as the app was opened."
+
+
+def needs_hit(context: Context) -> str:
+    """A hit under the cursor."""
+    return needs_answer(context) or needs_note(context)
+
+
+def needs_rest(context: Context) -> str:
+    """No sync that runs."""
+    return "A sync is running already." if context.syncing else needs_engine(context)
+
+
+def needs_agents(context: Context) -> str:
+    """More than one agent."""
+    if not context.agents:
+        return "The configuration lists no other agent."
+    return needs_engine(context)
+
+
+def needs_zoom(context: Context) -> str:
+    """A pane that was enlarged."""
+    return "" if context.zoomed else "No pane is enlarged; + enlarges this one."
+
+
+def needs_shell(context: Context) -> str:
+    """A terminal with job control."""
+    return "" if context.can_suspend else "This terminal cannot put programs into the background."
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that keys do: `where` names the screen or pane it belongs to, `hint` its word in the key hints.
+
+    `hint` is empty for keys that help alone lists. `refuse` tells why not. `priority` keys work while typing too.
+    """
+
+    id: str
+    keys: tuple[str, ...]
+    where: str
+    help: str
+    hint: str = ""
+    refuse: Refusal = always
+    priority: bool = False
+    palette: bool = True
+
+    @property
+    def shown_keys(self) -> str:
+        """The keys as people write them."""
+        return " ".join(shown(key) for key in self.keys)
