@@ -28,6 +28,12 @@ def folder(tmp_path):
     return workspace(tmp_path / "notes")
 
 
+@pytest.fixture(autouse=True)
+def _quick_disk(monkeypatch):
+    """Waiting for the disk is no part of these tests."""
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
 # --- undo ----------------------------------------------------------------------------------------------------------
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -40,7 +40,9 @@ def is_made(change: FileChange, now: bytes | None) -> bool:
     if now in (change.before, change.after):
         return now == change.after
     before, after = change.before, change.after
-    if before is not None and after is not None and now is not None and after.startswith(before):
+    if before is None:
+        return now is not None and after is not None and now.startswith(after)
+    if after is not None and now is not None and after.startswith(before):
         # Lines that were only added are there or not; a merge would add them a second time.
         return now.startswith(before) and after[len(before):].strip(b"\r\n") in now[len(before):]
     there = merge(before, after, now)
