@@ -161,6 +161,10 @@ _QMD: tuple[tuple[str, Kind, object, str, float], ...] = (
 
 FILE: tuple[Key, ...] = (
     _file("agents.defaults.workspace", "path", None, "folder of the default agent", ""),
+    _file("agents.defaults.bootstrapMaxChars", "whole", 20_000,
+          "most characters of MEMORY.md that the agent is given at the start: memory-tui budget", "", low=1),
+    _file("agents.defaults.bootstrapTotalMaxChars", "whole", None,
+          "the same, of all files of the prompt together; 150000, from 2026.8 on 60000", "", low=1),
     _file("memory.backend", "choice", "builtin", "who searches for the agent; qmd is a program of its own", _NO_QMD,
           choices=("builtin", "qmd")),
     _file("memory.citations", "choice", "auto", "whether an agent is told where it has something from: memory-tui mcp",

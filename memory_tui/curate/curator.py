@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_tui.curate import recover, swap
+from memory_tui.curate.budget import Host
 from memory_tui.curate.folder import parent
 from memory_tui.curate.journal import KEEP_DAYS, Entry, Journal, place
 from memory_tui.curate.plans import Planner
@@ -35,16 +36,16 @@ class Done:
 class Curator:
     """Changes of the notes below `roots`, with their journal. Every method may be called from any thread.
 
-    `plan` makes the changes that `apply` writes, by the time of `clock`. `read_only` is why nothing may be written,
-    empty when it may; `changed` is called after each change with its paths.
+    `plan` makes the changes that `apply` writes, by the time of `clock` and for `hosts`. `read_only` is why nothing may
+    be written, empty when it may; `changed` is called after each change with its paths.
     """
 
     def __init__(self, roots: Roots, *, read_only: str = "", journal: Path | None = None,
                  changed: Callable[[tuple[str, ...]], None] | None = None,
-                 clock: Callable[[], float] = time.time) -> None:
+                 clock: Callable[[], float] = time.time, hosts: tuple[Host, ...] = ()) -> None:
         self.roots = roots
         self.read_only = read_only
-        self.plan = Planner(roots, clock)
+        self.plan = Planner(roots, clock, hosts)
         self.journal = Journal(journal or place(roots.workspace))
         self._changed = changed
         self._pruned = 0.0
@@ -76,17 +77,21 @@ class Curator:
 
         Raises Conflict when a note has changed since; with `merging` only when the same lines have.
         """
-        stack = self.undoable()
-        target = _chosen(stack, number, "Nothing is left to undo.", "Every change of the journal is taken back.")
-        last = _last(self.journal.entries(), target, undone=False)
-        return self._make(self._back(last, "undo", f"Undo: {target.title}"), merging=merging, undoes=target.id)
+        target, change = self._undo(number)
+        return self._make(change, merging=merging, undoes=target.id)
+
+    def planned_undo(self, number: int | None = None) -> Change:
+        """What `undo` would do, for a preview. Raises EditRefused."""
+        return self._undo(number)[1]
 
     def redo(self, number: int | None = None, *, merging: bool = False) -> Done:
         """Make change `number`, or the last one that was taken back, again. Raises like `undo`."""
-        stack = self.redoable()
-        target = _chosen(stack, number, "Nothing is left to redo.", "Only what was undone last can be made again.")
-        last = _last(self.journal.entries(), target, undone=True)
-        return self._make(self._back(last, "redo", f"Redo: {target.title}"), merging=merging, redoes=target.id)
+        target, change = self._redo(number)
+        return self._make(change, merging=merging, redoes=target.id)
+
+    def planned_redo(self, number: int | None = None) -> Change:
+        """What `redo` would do, for a preview. Raises EditRefused."""
+        return self._redo(number)[1]
 
     def recover(self) -> tuple[Entry, ...]:
         """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
@@ -125,6 +130,18 @@ class Curator:
         return self.journal.change_of(entry)
 
     # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _undo(self, number: int | None) -> tuple[Entry, Change]:
+        target = _chosen(self.undoable(), number, "Nothing is left to undo.",
+                         "Every change of the journal is taken back.")
+        last = _last(self.journal.entries(), target, undone=False)
+        return target, self._back(last, "undo", f"Undo: {target.title}")
+
+    def _redo(self, number: int | None) -> tuple[Entry, Change]:
+        target = _chosen(self.redoable(), number, "Nothing is left to redo.",
+                         "Only what was undone last can be made again.")
+        last = _last(self.journal.entries(), target, undone=True)
+        return target, self._back(last, "redo", f"Redo: {target.title}")
 
     def _back(self, entry: Entry, kind: str, title: str) -> Change:
         """The change that takes `entry` back, last note first."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memory_tui.curate.lines import Section, sections
-from memory_tui.text.words import function_words, segmented, tokens
+from memory_tui.text.words import function_words, segmented, stop_words, tokens
 
 CATCH_ALL = "Notes"
 """The heading that is made when nothing fits."""
@@ -29,10 +29,11 @@ class Choice:
     score: float
 
 
-def ranked(texts: Sequence[str], block: str) -> list[Choice]:
+def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[Choice]:
     """The sections of a note that `block` could go below, the best first, equal ones in the order of the note.
 
-    A word counts by how few sections have it (inverse document frequency), once a section, and more in a title.
+    A word counts by how few sections have it (inverse document frequency), once a section, and more in a title or in
+    the `heading` that the block stood below.
     """
     found = [section for section in sections(texts) if section.line]
     # A note's own title holds everything, so it says nothing about a place in it.
@@ -41,8 +42,10 @@ def ranked(texts: Sequence[str], block: str) -> list[Choice]:
     words = [_words((section.title,)) for section in found]
     bodies = [_words(texts[section.line:section.last]) for section in found]
     spread = Counter(word for own, body in zip(words, bodies, strict=True) for word in own | body)
-    wanted = _words((block,))
-    weight = {word: math.log(1 + len(found) / (1 + spread[word])) for word in wanted}
+    above = _words((heading,))
+    wanted = _words((block,)) | above
+    weight = {word: math.log(1 + len(found) / (1 + spread[word])) * (_TITLE_COUNTS if word in above else 1)
+              for word in wanted}
     total = sum(weight.values()) or 1.0
     scores = [sum(weight[word] * (_TITLE_COUNTS if word in own else 1) for word in wanted & (own | body)) / total
               for own, body in zip(words, bodies, strict=True)]
@@ -50,9 +53,9 @@ def ranked(texts: Sequence[str], block: str) -> list[Choice]:
     return sorted(choices, key=lambda choice: -choice.score)
 
 
-def best(texts: Sequence[str], block: str) -> Section | None:
+def best(texts: Sequence[str], block: str, heading: str = "") -> Section | None:
     """The section that fits `block`, else one for odds and ends; None when the note has neither."""
-    choices = ranked(texts, block)
+    choices = ranked(texts, block, heading)
     if choices and choices[0].score >= ENOUGH:
         return choices[0].section
     return next((c.section for c in sorted(choices, key=lambda c: c.section.line)
@@ -73,8 +76,9 @@ def named(texts: Sequence[str], title: str) -> Section | None:
 
 
 def _words(texts: Iterable[str]) -> set[str]:
-    """The stems of texts, Chinese, Japanese and Korean as bigrams, without function words and numbers of one digit."""
+    """The stems of texts, Chinese, Japanese and Korean as bigrams, without function words, letters and numbers."""
     text = segmented("\n".join(texts)).encode("utf-8", "replace").decode()
-    stops = function_words()
-    plain = " ".join(word for word in re.findall(r"\w+", text.lower()) if word not in stops and len(word) > 1)
+    stops = function_words() | stop_words("en")
+    plain = " ".join(word for word in re.findall(r"\w+", text.lower())
+                     if word not in stops and len(word) > 1 and not word.isdecimal())
     return set(tokens(plain, stemmed=True))

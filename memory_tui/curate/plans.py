@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from memory_tui.curate import capture, headings, promote, tidy
+from memory_tui.curate import budget, capture, headings, promote, tidy
+from memory_tui.curate.budget import Budget, Host
 from memory_tui.curate.folder import parent
 from memory_tui.curate.lines import Lines, block_at
 from memory_tui.curate.promote import Spot
@@ -26,6 +27,8 @@ class Planner:
 
     roots: Roots
     clock: Callable[[], float]
+    hosts: tuple[Host, ...] = ()
+    """Who reads the curated note, for what a change does to its budget."""
 
     def now(self) -> dt.datetime:
         """The time of this machine's zone, in which days are counted."""
@@ -70,17 +73,17 @@ class Planner:
     def choices(self, spot: Spot, target: str = "") -> list[headings.Choice]:
         """The headings of `target` (the curated note) that the lines could go below, the best first."""
         data = current(self.roots, target or self.memory())
-        return headings.ranked(Lines.of(data).texts(), "\n".join(spot.texts()))
+        return headings.ranked(Lines.of(data).texts(), "\n".join(spot.texts()), spot.heading())
 
     def promote(self, spot: Spot, *, to: str = "", move: bool = False, target: str = "") -> Change:
         """Copy or move lines to the curated note, below the heading `to` or the one that fits."""
         target = self._stored(target or self.memory())
-        return promote.promote(spot, target, current(self.roots, target), to=to, move=move)
+        return self._budgeted(promote.promote(spot, target, current(self.roots, target), to=to, move=move))
 
     def demote(self, spot: Spot, target: str, *, to: str = "", move: bool = True) -> Change:
         """Move lines to the topic note `target`, a path or a title."""
         path = self._stored(target if target.endswith(".md") else capture.topic_path(target))
-        return promote.demote(spot, path, current(self.roots, path), to=to, move=move)
+        return self._budgeted(promote.demote(spot, path, current(self.roots, path), to=to, move=move))
 
     def delete_lines(self, spots: Iterable[Spot]) -> Change:
         """Delete lines."""
@@ -111,6 +114,18 @@ class Planner:
         old = [path for path in paths if path.startswith("memory/") and path.count("/") == 1
                and (day := shown_day(path)) is not None and (today - day).days > days]
         return tidy.archive({path: self._note(path) for path in old}, paths, today, days)
+
+    def budget(self, data: bytes | None = None) -> tuple[Budget, ...]:
+        """How the curated note stands with each host; with `data` as if that was in it."""
+        name = self.memory()
+        text = current(self.roots, name) if data is None else data
+        return tuple(budget.measure(text, host, name) for host in self.hosts)
+
+    def _budgeted(self, change: Change) -> Change:
+        """`change` with what it does to the curated note's budget among its notes."""
+        said = tuple(budget.effect(file.before, file.after, host) for file in change.files
+                     if file.path in ROOT_NOTES for host in self.hosts)
+        return replace(change, notes=change.notes + said)
 
     def _stored(self, path: str) -> str:
         """The path under which a note is stored. Raises PathRefused."""

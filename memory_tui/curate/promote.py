@@ -33,6 +33,11 @@ class Spot:
         """The lines themselves."""
         return self.lines().texts()[self.first - 1:self.last]
 
+    def heading(self) -> str:
+        """The title that the lines stand below, empty without one."""
+        above = [section for section in sections(self.lines().texts()) if section.line < self.first]
+        return above[-1].title if above else ""
+
     def __str__(self) -> str:
         return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
 
@@ -60,12 +65,12 @@ def demote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: b
     return _carry("demote", spot, items, target, into, to, move=move)
 
 
-def place(texts: Sequence[str], block: str, to: str) -> tuple[Section | None, str]:
-    """The section for `block`, and the heading that has to be made when there is none: never both."""
+def place(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Section | None, str]:
+    """The section for `block`, which stood below `heading`, or the heading that has to be made; never both."""
     if to:
         section = headings.named(texts, to)
         return section, "" if section else to.strip().lstrip("#").strip()
-    found = headings.best(texts, block)
+    found = headings.best(texts, block, heading)
     if found is None and not any(section.level > 1 for section in sections(texts)):
         # A note without parts gets no first one for a single line.
         return sections(texts)[-1], ""
@@ -79,7 +84,7 @@ def _carry(kind: str, spot: Spot, items: list[str], target: str, into: bytes | N
     note = Lines.of(into, target)
     if into is None:
         note = Lines(False, ()).insert(1, [f"# {target.rpartition('/')[2].removesuffix('.md')}"])
-    section, made = place(note.texts(), "\n".join(items), to)
+    section, made = place(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
     note = _below(note, section, items) if section is not None else _new_section(note, made, items)
     title = section.title or target if section is not None else made
     files = [FileChange(target, into, note.data)]

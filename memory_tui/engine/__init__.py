@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from memory_tui import launch, providing
 from memory_tui.consent import Consents
 from memory_tui.embed.chain import Chain
+from memory_tui.engine import curating
 from memory_tui.engine.asking import Asking
 from memory_tui.engine.embedding import Embedding
 from memory_tui.engine.upkeep import Upkeep
@@ -44,8 +45,6 @@ __all__ = ["Cancel", "Engine", "Options"]
 
 # A few megabytes of vectors are multiplied fastest by one thread; more would wait for each other when cores are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-_READ_ONLY = "memory-tui was started with --read-only."
 
 
 class Engine:
@@ -227,10 +226,7 @@ class Engine:
     @cached_property
     def curator(self) -> Curator:
         """What changes notes and takes changes back; after each one the index is brought up to date."""
-        from memory_tui.curate.curator import Curator
-
-        return Curator(self.plan.roots, read_only=_READ_ONLY if self.read_only else "", clock=self.now,
-                       changed=lambda _paths: self.request_sync("edit"))
+        return curating.curator(self.plan, lambda _paths: self.request_sync("edit"))
 
     def inbox(self, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False
               ) -> tuple[Suggestion, ...]:

@@ -1,0 +1,189 @@
+"""The commands that change notes: shown first, asked about, journaled, and taken back by undo."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from memory_tui.cli.common import Declare, Run, agreed, options, positive
+from memory_tui.errors import EditRefused, QueryError
+
+if TYPE_CHECKING:
+    from memory_tui.curate.curator import Curator, Done
+    from memory_tui.curate.journal import Entry
+    from memory_tui.curate.record import Change
+
+_PLACE = re.compile(r"(.+?)(?::|#L)(\d+)(?:-L?(\d+))?")
+
+
+def add(command: Declare) -> None:
+    """Declare the commands."""
+    remember = command("remember", "write a line with the time into today's log")
+    remember.add_argument("text", help="what to remember; - reads it from standard input")
+    promote = command("promote", "copy lines of a log to the right heading of MEMORY.md, with their source")
+    promote.add_argument("place", metavar="PATH:LINE[-LINE]", help="the lines; one line stands for its whole list item")
+    promote.add_argument("--to", metavar="HEADING", help="the heading, spelled roughly (default: the one that fits)")
+    promote.add_argument("--move", action="store_true", help="take the lines out of the log")
+    undo = command("undo", "take back the last change of notes, or another one")
+    redo = command("redo", "make the change that was taken back last again")
+    for taken in (undo, redo):
+        # argparse would give its mark for "no default" to the type.
+        taken.add_argument("id", nargs="?", type=positive, metavar="ID", default=None, help="a change of the journal")
+        taken.add_argument("--merge", action="store_true", help="keep what others wrote since, where it does not touch")
+    journal = command("journal", "what was changed, newest first")
+    journal.add_argument("path", nargs="?", help="only changes of this note")
+    journal.add_argument("--show", type=positive, metavar="ID", help="the difference that one change made")
+    command("budget", "how much of MEMORY.md its hosts read, and where they cut")
+    archive = command("archive", "move old logs to memory/archive/memory/, where they are still found and still age")
+    archive.add_argument("--older-than", type=positive, metavar="DAYS", required=True, help="logs of more days ago")
+    for writes in (remember, promote, undo, redo, archive):
+        writes.add_argument("--yes", action="store_true", help="write without asking")
+        writes.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+
+
+def _curator(given: argparse.Namespace) -> Curator:
+    """The curator, after what an earlier process left half done is settled."""
+    from memory_tui import launch, report
+    from memory_tui.engine.curating import curator
+
+    found = curator(launch.plan(options(given)))
+    settled = found.recover()
+    if not hasattr(given, "json"):
+        report.text(f"{entry.title}: {entry.reason}." for entry in settled)
+    return found
+
+
+def _remember(given: argparse.Namespace) -> int:
+    curator = _curator(given)
+    text = sys.stdin.read() if given.text == "-" else given.text
+    return _make(curator, curator.plan.remember(text), given)
+
+
+def _promote(given: argparse.Namespace) -> int:
+    found = _PLACE.fullmatch(given.place)
+    if found is None:
+        raise QueryError(f"{given.place!r} names no lines.", "For instance memory/2026-01-12.md:12 or :12-14.")
+    curator = _curator(given)
+    spot = curator.plan.spot(found[1], int(found[2]), int(found[3]) if found[3] else None)
+    return _make(curator, curator.plan.promote(spot, to=getattr(given, "to", ""), move=hasattr(given, "move")), given)
+
+
+def _archive(given: argparse.Namespace) -> int:
+    curator = _curator(given)
+    return _make(curator, curator.plan.archive(given.older_than), given)
+
+
+def _undo(given: argparse.Namespace) -> int:
+    curator = _curator(given)
+    number, merging = given.id, hasattr(given, "merge")
+    run = curator.undo if given.command == "undo" else curator.redo
+    planned = curator.planned_undo(number) if given.command == "undo" else curator.planned_redo(number)
+    if not _wanted(planned, given, curator.read_only):
+        return _finish(planned, None, given)
+    return _finish(planned, run(number, merging=merging), given)
+
+
+def _make(curator: Curator, change: Change, given: argparse.Namespace) -> int:
+    if not _wanted(change, given, curator.read_only):
+        return _finish(change, None, given)
+    return _finish(change, curator.apply(change), given)
+
+
+def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> bool:
+    """Show the change, and whether it is to be made. Raises EditRefused when nobody says yes."""
+    from memory_tui import report
+    from memory_tui.curate import diff
+
+    as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
+    if not as_json:
+        report.text([change.title, *change.notes, *diff.text(change).splitlines()])
+    if dry or (as_json and not hasattr(given, "yes")):
+        return False
+    if not read_only and not agreed("Write this?", given):
+        raise EditRefused("Nothing was written.", "Say --yes to write without being asked.")
+    return True
+
+
+def _finish(change: Change, done: Done | None, given: argparse.Namespace) -> int:
+    from memory_tui import report
+    from memory_tui.curate import diff
+
+    if hasattr(given, "json"):
+        shown = change if done is None else done.change
+        report.data({"kind": shown.kind, "title": shown.title, "paths": list(shown.paths), "notes": list(change.notes),
+                     "diff": diff.text(shown), "made": done is not None, "id": done.entry.id if done else 0,
+                     "merged": list(done.merged) if done else []})
+    elif done is not None:
+        kept = f" What others wrote meanwhile is kept: {', '.join(done.merged)}." if done.merged else ""
+        way = f"memory-tui undo {done.entry.id} takes it back."
+        again = {"undo": "memory-tui redo makes it again.", "redo": "memory-tui undo takes it back."}
+        report.text([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
+    return 0
+
+
+def _journal(given: argparse.Namespace) -> int:
+    from memory_tui import report
+    from memory_tui.curate import diff
+
+    curator = _curator(given)
+    if hasattr(given, "show"):
+        entry = next((entry for entry in curator.journal.entries() if entry.id == given.show), None)
+        if entry is None:
+            raise EditRefused(f"The journal has no change {given.show}.", "memory-tui journal lists them.")
+        change = curator.change_of(entry)
+        if hasattr(given, "json"):
+            report.data({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
+        else:
+            report.text([_line(entry, _undoable(curator)), *diff.text(change).splitlines()])
+        return 0
+    path = given.path if hasattr(given, "path") else None
+    entries = [entry for entry in reversed(curator.journal.entries()) if path is None or path in entry.paths]
+    undoable = _undoable(curator)
+    if hasattr(given, "json"):
+        report.data({"folder": str(curator.journal.folder), "changes": [_row(entry, undoable) for entry in entries]})
+    else:
+        report.text([_line(entry, undoable) for entry in entries] or ["Nothing was changed so far."])
+    return 0
+
+
+def _undoable(curator: Curator) -> set[int]:
+    return {entry.id for entry in curator.undoable()}
+
+
+def _row(entry: Entry, undoable: set[int]) -> dict[str, Any]:
+    return {"id": entry.id, "at": entry.at, "state": entry.state, "kind": entry.kind, "title": entry.title,
+            "paths": list(dict.fromkeys(entry.paths)), "undoes": entry.undoes, "redoes": entry.redoes,
+            "undoable": entry.id in undoable, "reason": entry.reason}
+
+
+def _line(entry: Entry, undoable: set[int]) -> str:
+    import datetime as dt
+
+    when = dt.datetime.fromtimestamp(entry.at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    state = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft that was not written)"}.get(
+        entry.state, "")
+    if entry.state == "done" and not entry.undoes and not entry.redoes and entry.id not in undoable:
+        state = " (taken back)"
+    return f"{entry.id:>4}  {when}  {entry.title}{state}{f': {entry.reason}' if entry.reason else ''}"
+
+
+def _budget(given: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from memory_tui import report
+
+    curator = _curator(given)
+    name, found = curator.plan.memory(), curator.plan.budget()
+    if hasattr(given, "json"):
+        report.data({"path": name, "hosts": [{**asdict(each), "sentence": each.sentence} for each in found]})
+    else:
+        first = found[0]
+        report.text([f"{name}: {first.lines:,} lines, {first.bytes:,} bytes, about {first.tokens:,} tokens",
+                     *(f"{each.sentence} The limit is of {each.host.origin}." for each in found)])
+    return 0
+
+
+RUN: dict[str, Run] = {"remember": _remember, "promote": _promote, "undo": _undo, "redo": _undo, "journal": _journal,
+                       "budget": _budget, "archive": _archive}

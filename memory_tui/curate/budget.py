@@ -1,0 +1,218 @@
+"""How much of a note its host puts before the agent, and where exactly it cuts.
+
+OpenClaw keeps the head and the tail of MEMORY.md and puts a marker between: from `agents.defaults.bootstrapMaxChars`
+JavaScript characters (UTF-16 units) on, counted without white space at the end. Up to 2026.7 the head is 70 % of the
+limit and the tail 20 %; from 2026.8 they share what the marker leaves, 75 to 25. `bootstrapTotalMaxChars` bounds all
+files of the prompt together, of which MEMORY.md is the last. Claude Code loads the first 200 lines or 25 KB, whichever
+ends first; the K is taken as 1000 and the cut as at a line end, which is the smaller reading of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from memory_tui.config import Config
+from memory_tui.text import js
+
+MAX_CHARS = 20_000
+"""OpenClaw's limit of one file where the configuration names none."""
+TOTAL_CHARS, NEWER_TOTAL_CHARS = 150_000, 60_000
+"""OpenClaw's limit of all files together, up to 2026.7 and from 2026.8 on."""
+CLAUDE_LINES, CLAUDE_BYTES = 200, 25_000
+_HEAD, _TAIL = 0.7, 0.2
+_NEWER_HEAD, _NEWER_TAIL = 0.75, 0.25
+_FEWEST = 16
+"""From 2026.8 on, a marker that would leave less than this is replaced by a short one."""
+_UNITS_PER_TOKEN = 4
+_NEWER = "memory.search"
+"""The place of the settings that tells a configuration of 2026.8 or later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Who reads the note: `limit` is in characters for OpenClaw (`newer`: by the rules from 2026.8 on)."""
+
+    name: Literal["openclaw", "claude-code"]
+    limit: int = MAX_CHARS
+    newer: bool = False
+    origin: str = "OpenClaw's default"
+
+
+CLAUDE_CODE = Host("claude-code", CLAUDE_BYTES, origin="its documentation")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a host leaves out: from `line` and `column` to just before `until_line` and `until_column`, all from 1.
+
+    A column counts characters. `until_line` is 0 where everything to the end is lost. `lost` is in `Budget.unit`,
+    `lost_lines` counts lines of which something is lost.
+    """
+
+    line: int
+    column: int
+    until_line: int
+    until_column: int
+    lost: int
+    lost_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How a note stands with one host. `used` of `limit` are in `unit`; `cut` is None where all of it is read."""
+
+    host: Host
+    unit: Literal["characters", "bytes", "lines"]
+    used: int
+    limit: int
+    cut: Cut | None
+    lines: int
+    bytes: int
+    tokens: int
+
+    @property
+    def sentence(self) -> str:
+        """The state in words."""
+        name = "OpenClaw" if self.host.name == "openclaw" else "Claude Code"
+        state = f"{name} reads {self.unit} up to {self.limit:,}; the note has {self.used:,}"
+        if self.cut is None:
+            return f"{state}, all of it is read."
+        where = f"from line {self.cut.line}"
+        until = f" to line {self.cut.until_line}" if self.cut.until_line else " on"
+        return f"{state}: {where}{until} {self.cut.lost:,} {self.unit} are lost."
+
+
+def hosts(config: Config) -> tuple[Host, ...]:
+    """OpenClaw as `config` sets its limit, then Claude Code."""
+    newer = config.layout == _NEWER
+    limit, origin = MAX_CHARS, Host("openclaw").origin
+    for key, most in (("bootstrapMaxChars", MAX_CHARS),
+                      ("bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS)):
+        entry = config.entries.get(f"agents.defaults.{key}")
+        value = entry.value if entry is not None and isinstance(entry.value, int) else most
+        if key == "bootstrapMaxChars" or value < limit:
+            limit, origin = value, str(entry.places[-1]) if entry is not None else origin
+    return Host("openclaw", limit, newer, origin), CLAUDE_CODE
+
+
+def measure(data: bytes | None, host: Host, name: str = "MEMORY.md") -> Budget:
+    """How the note `name` that holds `data` stands with `host`; other files of the prompt are taken as empty."""
+    text = (data or b"").decode("utf-8", "replace")
+    return _claude(text, host) if host.name == "claude-code" else _openclaw(text, host, name)
+
+
+def effect(before: bytes | None, after: bytes | None, host: Host) -> str:
+    """What a change of the note does to its budget, as a sentence."""
+    old, new = measure(before, host), measure(after, host)
+    name = "OpenClaw" if host.name == "openclaw" else "Claude Code"
+    unit, limit = (old.unit, old.limit) if old.unit == new.unit else (new.unit, new.limit)
+    was = f"{old.used:,} to " if old.unit == new.unit else ""
+    said = f"{name}: {was}{new.used:,} of {limit:,} {unit}"
+    if new.cut is None:
+        return f"{said}."
+    return f"{said}; it cuts from line {new.cut.line}, {new.cut.lost:,} {unit} are not read."
+
+
+def shares(length: int, limit: int, name: str, *, newer: bool) -> tuple[int, int]:
+    """How many characters OpenClaw keeps at the head and at the tail of a file that is longer than `limit`."""
+    if not newer:
+        head, tail = int(limit * _HEAD), int(limit * _TAIL)
+        # The end of JavaScript's slice(-0) is all of the text.
+        return head, tail or length
+    return _newer_shares(length, limit, name)
+
+
+def _newer_shares(length: int, limit: int, name: str) -> tuple[int, int]:
+    def marked(head: int, tail: int) -> int:
+        """Characters of the marker between head and tail, and of the line ends around it."""
+        if limit - _long_marker(0, 0, length, name) - 2 < _FEWEST:
+            return len(f"[…truncated {head}+{tail}/{length}]")
+        return _long_marker(head, tail, length, name) + (head > 0) + (tail > 0)
+
+    head = tail = 0
+    for _ in range(3):
+        room = max(0, limit - marked(head, tail))
+        wanted = int(room * _NEWER_HEAD), int(room * _NEWER_TAIL)
+        if wanted == (head, tail):
+            break
+        head, tail = wanted
+    while (over := head + tail + marked(head, tail) - limit) > 0 and (head or tail):
+        head, tail = (head, max(0, tail - over)) if tail else (max(0, head - over), 0)
+    return (1, 0) if not head and not tail and 1 + marked(1, 0) <= limit else (head, tail)
+
+
+def _long_marker(head: int, tail: int, length: int, name: str) -> int:
+    return js.utf16_len(f"\n[...truncated, read {name} for full content...]\n"
+                        f"…(truncated {name}: kept {head}+{tail} chars of {length})…\n")
+
+
+def _openclaw(text: str, host: Host, name: str) -> Budget:
+    kept = text.rstrip(js.WHITESPACE)
+    length = js.utf16_len(kept)
+    cut = None
+    if length > host.limit:
+        head, tail = shares(length, host.limit, name, newer=host.newer)
+        if head < length - tail:
+            cut = _cut(kept, _at(kept, head, forward=False), _at(kept, length - tail, forward=True), tail > 0)
+    return _budget(text, host, "characters", length, host.limit, cut)
+
+
+def _claude(text: str, host: Host) -> Budget:
+    kept = text.strip(js.WHITESPACE)
+    start = text.find(kept) if kept else 0
+    lines, size = kept.count("\n") + 1 if kept else 0, len(kept.encode())
+    ends = [len(kept)]
+    if lines > CLAUDE_LINES:
+        ends.append(_nth(kept, CLAUDE_LINES))
+    if size > host.limit:
+        # A line that is whole, where there is one.
+        fits = len(kept.encode()[:host.limit].decode("utf-8", "ignore"))
+        ends.append(kept.rfind("\n", 0, fits + 1) if "\n" in kept[:fits + 1] else fits)
+    end = min(ends)
+    by_lines = lines > CLAUDE_LINES and (size <= host.limit or end == ends[1])
+    cut = None
+    if end < len(kept):
+        place = start + end + (kept[end] == "\n")
+        cut = _cut(text[:start + len(kept)], place, start + len(kept), False)
+    if by_lines:
+        lost = replace(cut, lost=lines - CLAUDE_LINES) if cut else None
+        return _budget(text, host, "lines", lines, CLAUDE_LINES, lost)
+    lost = replace(cut, lost=size - len(kept[:end].encode())) if cut else None
+    return _budget(text, host, "bytes", size, host.limit, lost)
+
+
+def _budget(text: str, host: Host, unit: Literal["characters", "bytes", "lines"], used: int, limit: int,
+            cut: Cut | None) -> Budget:
+    lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
+    return Budget(host, unit, used, limit, cut, lines, len(text.encode("utf-8", "replace")),
+                  -(-js.utf16_len(text) // _UNITS_PER_TOKEN))
+
+
+def _cut(text: str, start: int, end: int, goes_on: bool) -> Cut:
+    line, column = _place(text, start)
+    until = _place(text, end) if goes_on else (0, 0)
+    lost = text[start:end]
+    return Cut(line, column, *until, js.utf16_len(lost), lost.count("\n") + (not lost.endswith("\n")))
+
+
+def _place(text: str, at: int) -> tuple[int, int]:
+    """Line and column of the character at `at`, both from 1."""
+    return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
+
+
+def _at(text: str, units: int, *, forward: bool) -> int:
+    """Which character `units` UTF-16 units fall on; a halved one is lost, so it counts as behind or before the cut."""
+    if not js.has_astral(text):
+        return units
+    head = text.encode("utf-16-le", "surrogatepass")[:2 * units].decode("utf-16-le", "surrogatepass")
+    halved = bool(head) and "\ud800" <= head[-1] <= "\udbff"
+    return len(head) - (halved and not forward)
+
+
+def _nth(text: str, count: int) -> int:
+    """Where line feed number `count` stands."""
+    at = -1
+    for _ in range(count):
+        at = text.index("\n", at + 1)
+    return at
