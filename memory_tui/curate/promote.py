@@ -34,9 +34,9 @@ class Spot:
         return self.lines().texts()[self.first - 1:self.last]
 
     def heading(self) -> str:
-        """The title that the lines stand below, empty without one."""
+        """The title that the lines stand below, empty without one; the title of the whole note is none."""
         above = [section for section in sections(self.lines().texts()) if section.line < self.first]
-        return above[-1].title if above else ""
+        return above[-1].title if above and above[-1].level > 1 else ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
