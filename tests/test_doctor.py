@@ -212,6 +212,16 @@ def test_the_command_tells_what_is_wrong_first(workspace: Path, tmp_path: Path,
     assert "FAIL" in capsys.readouterr().out
 
 
+def test_an_index_that_is_damaged_is_said_to_be(open_engine: Callable[..., Engine],
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = open_engine()
+    assert found(engine, "index-whole").state == "ok"
+    monkeypatch.setattr(Engine, "verify", lambda _: ("row 7 missing from index chunks_by_hash",))
+    finding = found(engine, "index-whole")
+    assert finding.state == "failed"
+    assert "row 7" in finding.evidence
+
+
 def test_the_clock_of_a_note_from_tomorrow(open_engine: Callable[..., Engine], workspace: Path) -> None:
     import os
 

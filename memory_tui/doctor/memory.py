@@ -16,6 +16,13 @@ _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
 
 
+def _whole(engine: Engine) -> Finding:
+    problems = engine.verify()
+    if problems:
+        return failed("; ".join(problems[:3]), "Delete it and run memory-tui index: it is made anew from the notes.")
+    return ok(f"{engine.plan.index.name} was read from end to end.")
+
+
 def _fresh(engine: Engine) -> Finding:
     status = engine.status()
     pending = status.freshness.pending
@@ -121,6 +128,7 @@ def _theirs(engine: Engine) -> Finding:
 
 
 CHECKS: tuple[Check, ...] = (
+    Check("index-whole", "index", "The index file is whole", _whole),
     Check("fresh", "index", "The index is of the notes as they are", _fresh),
     Check("vectors", "index", "Every chunk has a vector", _vectors),
     Check("identity", "index", "The vectors are of the provider in use", _identity),
