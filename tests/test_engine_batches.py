@@ -46,6 +46,7 @@ class World:
     time: Flowing = field(default_factory=Flowing)
     least: int = 3
     tokens: int = 8
+    at_start: bool = True
     events: list[Event] = field(default_factory=list)
 
     def write(self, count: int, name: str = "MEMORY.md") -> None:
@@ -58,7 +59,7 @@ class World:
         path = self.folder / "openclaw.json"
         path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": {
             "provider": "openai", "model": "small", "chunking": {"tokens": self.tokens, "overlap": 0},
-            "sync": {"watch": False},
+            "sync": {"watch": False, "onSessionStart": self.at_start},
             "remote": {"baseUrl": f"{self.play.url}/v1", "apiKey": KEY, "batch": {"enabled": True, **self.batch}}}}}}))
         return Engine.open(Options(
             workspace=str(self.folder / "notes"), config=str(path), provider="openai", index=str(self.index),
@@ -290,11 +291,13 @@ def until(fact: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to pass")
 
 
+@pytest.mark.parametrize("at_start", [True, False])
 @pytest.mark.parametrize("call", ["GET /batches", "GET /files", "POST /files", "POST /batches"])
-def test_a_restart_goes_on_with_the_job(world: World, call: str) -> None:
+def test_a_restart_goes_on_with_the_job(world: World, call: str, at_start: bool) -> None:
     world.play.states = ("in_progress", "completed")
     world.write(6)
     leave(world, call)
+    world.at_start = at_start
     with world.open() as engine:
         assert lacking(engine) == 6
         engine.start()

@@ -14,8 +14,10 @@ from memory_tui.embed.answers import Malformed
 
 MOST_LINES = 50_000
 """The most texts of a job, as OpenAI has it for embeddings."""
-MOST_BYTES = 32 << 20
-"""The most UTF-8 bytes of texts in a job: well within what the providers take, and what is held in memory at once."""
+MOST_BYTES = 4 << 20
+"""The most UTF-8 bytes of texts in a job, about a million tokens: two of them fit into what OpenAI lets a new account
+have in the queue (3,000,000), and a job that fails costs little.
+"""
 
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
 

@@ -119,6 +119,8 @@ class Upkeep:
         self.batches.resident = True
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
+        else:
+            self.later(self.batches.start)
         if self._plan.settings.on("sync.watch"):
             self.set_watching(True)
         self._clock.start()
