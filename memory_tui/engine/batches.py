@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memory_tui.embed.batch_service import BatchService
     from memory_tui.embed.chain import Chain
     from memory_tui.index.jobs import Job, Terms
+    from memory_tui.index.sync import SyncReport
 
 MOST_FAILURES = 2
 _DOWNLOADS = 3
@@ -41,6 +42,12 @@ class Tally:
 
     embedded: int = 0
     left: int = 0
+
+
+def followed(report: SyncReport, rest: SyncReport) -> SyncReport:
+    """`report` of a sync whose jobs left something to be sent directly, which the sync of `rest` did."""
+    return replace(report, embedded=report.embedded + rest.embedded, error=rest.error, cancelled=rest.cancelled,
+                   generation=rest.generation, claimed=rest.claimed)
 
 
 class Batches:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.embed.chain import NONE
-from memory_tui.engine.batches import Batches
+from memory_tui.engine.batches import Batches, followed
 from memory_tui.engine.clock import Clock, Stops
 from memory_tui.engine.keeping import Keeping
 from memory_tui.engine.opening import Opening
@@ -46,9 +46,6 @@ _YIELD_SECONDS = 10.0
 """A new index that is being made gives way to a save no more often than this."""
 _GOODBYE_SECONDS = 0.4
 _MINUTE = 60.0
-_OF_THE_FIRST = ("reason", "found", "indexed", "touched", "unchanged", "removed", "failed", "chunks", "reused",
-                 "rebuilt", "changed", "claimed")
-"""What a report tells of its first run where a second one only made missing vectors."""
 
 
 class Upkeep:
@@ -167,8 +164,7 @@ class Upkeep:
         if not tally.left:
             return report
         rest = self.ask(lambda store: self._sync(store, "batch", False, False))
-        return replace(rest, **{name: getattr(report, name) for name in _OF_THE_FIRST},
-                       embedded=report.embedded + rest.embedded, seconds=time.monotonic() - started)
+        return replace(followed(report, rest), seconds=time.monotonic() - started)
 
     def request_sync(self, reason: str = "manual", force: bool = False) -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated."""
