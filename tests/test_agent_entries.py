@@ -47,7 +47,7 @@ def test_the_workspace_that_was_found_is_named(printed: Callable[..., str], tmp_
                                                monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "MEMORY.md").write_text("x\n")
     monkeypatch.chdir(tmp_path)
-    assert tomllib.loads(printed("--print-config", "codex"))["mcp_servers"]["memory"]["args"] == [
+    assert tomllib.loads(printed("--print-config", "codex"))["mcp_servers"]["memory"]["args"][-3:] == [
         "mcp", "--workspace", str(tmp_path)]
 
 

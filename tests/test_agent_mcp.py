@@ -275,22 +275,27 @@ def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str
     assert wire.process.wait(LONG) == 0
 
 
+def scripted(code: str, *arguments: str) -> Wire:
+    """A server made by `code`, which finds sdk, host, server, Engine and Options imported."""
+    start = ("import os, sys, subprocess\nfrom memory_tui.agent import sdk\nsdk.load()\n"
+             "from memory_tui.agent import host, server\nfrom memory_tui.engine import Engine, Options\n")
+    wire = Wire.__new__(Wire)
+    wire.process = subprocess.Popen([sys.executable, "-c", start + code, *arguments], stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return wire
+
+
 def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path, tmp_path: Path) -> None:
     """A library that prints, and a child that does, must not break a line of the protocol."""
-    noisy = ("import os, sys, subprocess\nfrom memory_tui.agent import sdk\nsdk.load()\n"
-             "from memory_tui.agent import host, server\nfrom memory_tui.engine import Engine, Options\n"
-             "def noisy():\n"
+    noisy = ("def noisy():\n"
              "    print('from print', flush=True); os.write(1, b'from write\\n')\n"
              "    subprocess.run([sys.executable, '-c', 'print(\"from a child\")'])\n"
              "    return Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
              "server.serve(host.Host(noisy, host.Wishes()))\n")
-    process = subprocess.Popen([sys.executable, "-c", noisy, str(workspace), str(tmp_path / "n.sqlite")],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wire = Wire.__new__(Wire)
-    wire.process = process
+    wire = scripted(noisy, str(workspace), str(tmp_path / "n.sqlite"))
     wire.greet()
     assert wire.search(1)["result"]["structuredContent"]["results"]
-    out, err = process.communicate(timeout=LONG)
+    out, err = wire.process.communicate(timeout=LONG)
     assert out == b""
     assert all(text in err for text in (b"from print", b"from write", b"from a child"))
 
@@ -368,6 +373,19 @@ def test_a_cancelled_question_is_given_up_and_others_are_answered(slow: tuple[Pl
     while note["id"] == 5:
         note = wire.read()
     assert note["result"]["structuredContent"]["status"] == "ok"
+    wire.process.communicate(timeout=LONG)
+    assert wire.process.returncode == 0
+
+
+def test_a_provider_that_hangs_leaves_what_the_words_find(slow: tuple[Play, list[str]]) -> None:
+    _, arguments = slow
+    wire = scripted("server.PATIENCE_SECONDS = 0.2\nfrom memory_tui import cli\n"
+                    "raise SystemExit(cli.main(['mcp', *sys.argv[1:]]))", *arguments)
+    wire.greet()
+    found = wire.search(1, "omada")["result"]["structuredContent"]
+    assert [hit["path"] for hit in found["results"]] == ["MEMORY.md"]
+    assert (found["mode"], found["partial"], found["timedOut"]) == ("fts-only", True, True)
+    assert found["fallback"]["from"] == "openai"
     wire.process.communicate(timeout=LONG)
     assert wire.process.returncode == 0
 

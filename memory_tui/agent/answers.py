@@ -100,6 +100,7 @@ class SearchAnswer(TypedDict):
     notices: NotRequired[list[str]]
     disabled: NotRequired[bool]
     unavailable: NotRequired[bool]
+    partial: NotRequired[bool]
     timedOut: NotRequired[bool]
     error: NotRequired[str]
     warning: NotRequired[str]

@@ -18,7 +18,7 @@ def command() -> tuple[str, ...]:
     here = Path(sys.argv[0])
     if here.name == "memory-tui" and here.is_file():
         return (str(here.absolute()),)
-    found = shutil.which("memory-tui")
+    found = shutil.which("memory-tui", path=str(Path(sys.executable).parent)) or shutil.which("memory-tui")
     return (found,) if found else (sys.executable, "-m", "memory_tui")
 
 

@@ -110,7 +110,8 @@ class Host:
         return Manner(self.citations(), session_key or self._wishes.session_key,
                       memory.settings.whole("recall.maxInjectedChars") if most is None else most)
 
-    def search(self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel) -> SearchAnswer:
+    def search(self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel,
+               late: bool = False) -> SearchAnswer:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
         at, began = time.time(), time.perf_counter()
         try:
@@ -119,7 +120,7 @@ class Host:
             raise
         except MemoryTuiError as error:
             return unavailable(error)
-        found = memory_search(memory, given, self._manner(memory, session_key), cancel)
+        found = memory_search(memory, given, self._manner(memory, session_key), cancel, late=late)
         if self._logs(memory):
             answer = found.answer
             outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")

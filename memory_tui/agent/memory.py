@@ -44,8 +44,11 @@ class Memory(Protocol):
     def wait_idle(self, timeout: float) -> bool:
         """Wait until the index is as up to date as it was asked to be; False when `timeout` seconds were too few."""
 
-    def gather(self, query: str, cancel: Cancel | None = None, source: str = "") -> Evidence:
-        """What the index knows about `query`. Raises QueryError, Cancelled, IndexUnavailable."""
+    def gather(self, query: str, cancel: Cancel | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+        """What the index knows about `query`; `by_words` without asking the provider.
+
+        Raises QueryError, Cancelled, IndexUnavailable.
+        """
 
     def rank(self, evidence: Evidence, settings: Settings) -> Trace:
         """`evidence` under `settings`: pure and quick."""

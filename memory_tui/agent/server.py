@@ -28,9 +28,9 @@ from memory_tui import __version__
 from memory_tui.agent import files
 from memory_tui.agent.answers import UNTRUSTED, Get, GetAnswer, Search, SearchAnswer
 from memory_tui.agent.host import Host
-from memory_tui.agent.prompt import recall_rule
+from memory_tui.agent.prompt import GET, SEARCH, recall_rule
 from memory_tui.agent.schema import schema
-from memory_tui.agent.tools import unavailable
+from memory_tui.agent.tools import refused, unavailable
 from memory_tui.agent.wire import Answered
 from memory_tui.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.index.readers import Cancel
@@ -40,7 +40,9 @@ Outcome = TypeVar("Outcome")
 
 SESSION_KEY = "memory-tui/sessionKey"
 """Member of a request's `_meta` that says in which session it is asked."""
-DEADLINE_SECONDS = 30.0
+PATIENCE_SECONDS = 25.0
+"""How long a question may take; after that there is only what its words find."""
+LAST_SECONDS = 5.0
 WORKERS = 4
 """Questions that are answered at the same time; more wait. A search keeps a processor busy."""
 STOPPED = 130
@@ -50,7 +52,7 @@ RECALL = "recall"
 
 TOOLS = (
     types.Tool(
-        name="memory_search", title="Search the memory",
+        name=SEARCH, title="Search the memory",
         description="Recall, before you answer anything about earlier work, decisions, dates, people, preferences or "
                     "todos: searches MEMORY.md and memory/*.md (and transcripts of sessions where they are "
                     "configured) by meaning and by words, and gives the best pieces with path and lines. With "
@@ -58,7 +60,7 @@ TOOLS = (
         input_schema=schema(Search), output_schema=schema(SearchAnswer),
         annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)),
     types.Tool(
-        name="memory_get", title="Read from the memory",
+        name=GET, title="Read from the memory",
         description="Read lines of a note that memory_search named, MEMORY.md or memory/*.md: at most 120 lines and "
                     "12,000 characters at once, with where to go on. A note that does not exist is empty text.",
         input_schema=schema(Get), output_schema=schema(GetAnswer),
@@ -81,19 +83,23 @@ class Handlers:
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:  # noqa: ANN401
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
         given, key, client = params.arguments or {}, _session_key(ctx), _client(ctx)
-        runs: dict[str, Callable[[Cancel], SearchAnswer | GetAnswer]] = {
-            "memory_search": lambda cancel: self.host.search(given, key, client, cancel),
-            "memory_get": lambda _: self.host.get(given, client)}
+        runs: dict[str, Callable[[Cancel, bool], SearchAnswer | GetAnswer]] = {
+            SEARCH: lambda cancel, late: self.host.search(given, key, client, cancel, late),
+            GET: lambda *_: self.host.get(given, client)}
         run = runs.get(params.name)
         if run is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}",
                            {"tools": [tool.name for tool in TOOLS]})
         try:
-            with anyio.move_on_after(DEADLINE_SECONDS):
-                async with _reporting(ctx, self.host):
-                    return _result(await self._in_thread(run))
-            late = IndexUnavailable(f"No answer within {DEADLINE_SECONDS:g} seconds.", "Ask again in a moment.")
-            return _result(unavailable(late, timed_out=True))
+            async with _reporting(ctx, self.host):
+                with anyio.move_on_after(PATIENCE_SECONDS):
+                    return _result(await self._in_thread(lambda cancel: run(cancel, False)))
+                with anyio.move_on_after(LAST_SECONDS):
+                    return _result(await self._in_thread(lambda cancel: run(cancel, True)))
+            late = IndexUnavailable(f"No answer within {PATIENCE_SECONDS + LAST_SECONDS:g} seconds.",
+                                    "Ask again in a moment.")
+            return _result(unavailable(late, timed_out=True) if params.name == SEARCH else refused(
+                str(given.get("path", "")), late))
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it

@@ -49,8 +49,11 @@ class Searched:
 
 
 def memory_search(memory: Memory, given: Mapping[str, Any], manner: Manner | None = None,
-                  cancel: Cancel | None = None) -> Searched:
-    """Ask the memory. A memory that cannot be asked is an answer too (`disabled`); raises QueryError and Cancelled."""
+                  cancel: Cancel | None = None, *, late: bool = False) -> Searched:
+    """Ask the memory; `late` asks for what can be had at once: words of what is indexed by now, marked as partial.
+
+    A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
+    """
     request = arguments.read(Search, given)
     if not js.trim(request.query):
         raise QueryError("query required", "Say what to look for.")
@@ -59,12 +62,16 @@ def memory_search(memory: Memory, given: Mapping[str, Any], manner: Manner | Non
         memory.plan.require_enabled()
         _require(memory, request)
         settings = asked(memory.settings, request.max_results, request.min_score)
-        trace = _trace(memory, request, settings, cancel)
+        trace = _at_once(memory, request, settings, cancel) if late else _trace(memory, request, settings, cancel)
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return Searched(unavailable(error), None)
-    return Searched(answer(trace, memory.plan.provider, manner), trace)
+    found = answer(trace, memory.plan.provider, manner)
+    if late:
+        found.update({"partial": True, "timedOut": True, "fallback": {
+            "from": memory.plan.provider, "reason": "The whole search took too long; only words were looked for."}})
+    return Searched(found, trace)
 
 
 def _require(memory: Memory, request: Search) -> None:
@@ -84,16 +91,30 @@ def asked(settings: Settings, max_results: int | None, min_score: float | None) 
 
 def _trace(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace:
     """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
-    source = request.corpus if request.corpus in ("memory", "sessions") else ""
     _wait(memory, _UNDER_WAY_SECONDS, cancel)
-    try:
-        trace = memory.rank(memory.gather(request.query, cancel, source), settings)
-        if not (isinstance(trace.empty, EmptyIndex) and trace.empty.pending):
-            return trace
-    except IndexUnavailable:
-        memory.request_sync("search")
+    if (trace := _indexed(memory, request, settings, cancel)) is not None:
+        return trace
+    memory.request_sync("search")
     _wait(memory, _STARTING_SECONDS, cancel)
-    return memory.rank(memory.gather(request.query, cancel, source), settings)
+    return memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
+
+
+def _indexed(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace | None:
+    """The ranking, None while nothing is indexed."""
+    try:
+        trace = memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
+    except IndexUnavailable:
+        return None
+    return None if isinstance(trace.empty, EmptyIndex) else trace
+
+
+def _at_once(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace:
+    """The ranking by words, without waiting for a provider or an index."""
+    return memory.rank(memory.gather(request.query, cancel, _source(request), by_words=True), settings)
+
+
+def _source(request: Search) -> str:
+    return request.corpus if request.corpus in ("memory", "sessions") else ""
 
 
 def _wait(memory: Memory, seconds: float, cancel: Cancel) -> None:

@@ -253,9 +253,12 @@ class Engine:
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
-    def gather(self, query: str, cancel: Cancel | None = None, source: str = "") -> Evidence:
-        """What the index knows about `query`. Raises QueryError, Cancelled, IndexUnavailable."""
-        return self._asking.gather(query, self.now(), cancel or Cancel(), source)
+    def gather(self, query: str, cancel: Cancel | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+        """What the index knows about `query`; `by_words` without asking the provider.
+
+        Raises QueryError, Cancelled, IndexUnavailable.
+        """
+        return self._asking.gather(query, self.now(), cancel or Cancel(), source, by_words=by_words)
 
     def rank(self, evidence: Evidence, settings: Settings) -> Trace:
         """`evidence` under `settings`: pure and quick, for any thread."""

@@ -65,14 +65,14 @@ class Asking:
                 stack.callback(store.close)
             yield store
 
-    def gather(self, query: str, now: float, cancel: Cancel, source: str) -> Evidence:
+    def gather(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
         """What the index knows about `query`. Raises QueryError, Cancelled, IndexUnavailable."""
         from memory_tui.search.gather import Sources, gather
 
         self._upkeep.sweep()
         with self.reader() as store, cancel.around(store.interrupt):
             corpus, dates = self._current(store)
-            provider = self._chain.of_space(corpus.identity) if corpus.identity else None
+            provider = self._chain.of_space(corpus.identity) if corpus.identity and not by_words else None
             sources = Sources(store, corpus, dates, provider, unsearchable=self._upkeep.unsearchable,
                               notices=self._notices())
             return gather(query, sources, now, source)
