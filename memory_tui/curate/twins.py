@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -41,14 +42,14 @@ def nearly_same(found: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
     """Pairs (to keep, to remove) that differ in little; those that differ in numbers alone are measurements."""
     candidates = [entry for entry in found if len(entry.plain) >= SHORTEST and not entry.fenced]
     words = [frozenset(segmented(entry.plain).split()) for entry in candidates]
+    telling = {token for token, count in Counter(chain.from_iterable(words)).items() if 1 < count <= _RARE}
     where: dict[str, list[int]] = defaultdict(list)
-    for at, tokens in enumerate(words):
-        for token in tokens:
-            where[token].append(at)
     taken: set[int] = set()
     for at, entry in enumerate(candidates):
-        shared = Counter(other for token in words[at] if len(where[token]) <= _RARE for other in where[token]
-                         if other < at)
+        own = words[at] & telling
+        shared = Counter(chain.from_iterable(where[token] for token in own))
+        for token in own:
+            where[token].append(at)
         for other, count in shared.most_common(8):
             if count < max(2, min(len(words[at]), len(words[other])) // 4) or other in taken:
                 continue
