@@ -151,8 +151,10 @@ def test_dates_in_names_that_cannot_be(path: str, better: str) -> None:
 def test_what_a_session_does_not_read_and_what_was_never_recalled() -> None:
     old = note("x\n", "memory/2026-01-01.md", dt.date(2026, 1, 1))
     lines = note("- first\n- second line of it\n- third\n")
-    kinds = found(lines, old, over={"MEMORY.md": 2}, recalled=frozenset({"MEMORY.md"}))
+    kinds = found(lines, old, over={"MEMORY.md": (2, 0)}, recalled=frozenset({"MEMORY.md"}))
     assert [one.place.first for one in kinds["over budget"]] == [2, 3]
+    middle = found(lines, over={"MEMORY.md": (2, 2)})["over budget"]
+    assert [one.place.first for one in middle] == [2]
     assert [one.place.path for one in kinds["never recalled"]] == ["memory/2026-01-01.md"]
     assert "never recalled" not in found(old)
     assert "never recalled" not in found(old, recalled=frozenset({old.path}))
@@ -197,6 +199,16 @@ def engine(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
 
 def of(engine: Engine, kind: str) -> Suggestion:
     return next(one for one in engine.inbox() if one.kind == kind)
+
+
+def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace: Path) -> None:
+    lines = [f"- fact number {n} of many that are kept here: {'abcdefgh'[n % 8] * 60}" for n in range(400)]
+    (workspace / "MEMORY.md").write_text("# Home\n## Facts\n" + "\n".join(lines) + "\n")
+    over = [one for one in engine.inbox() if one.kind == "over budget"]
+    assert over
+    assert over[0].place.first > 100
+    change = inbox.change(over[0], "demote", engine.curator.plan)
+    assert change.paths == ("memory/facts.md", "MEMORY.md")
 
 
 @pytest.mark.parametrize(("kind", "action"), [("exact duplicate", "merge"), ("stale date", "delete"),

@@ -54,7 +54,7 @@ class Chunks:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the inbox looks at. `over` is the first line of a note that a session does not read any more.
+    """What the inbox looks at. `over` are the first and the last line of a note that a session does not read.
 
     `recalled` are the paths that recalls returned, None where too few were logged to tell.
     """
@@ -63,7 +63,7 @@ class View:
     today: dt.date
     exists: Callable[[str], bool]
     chunks: Chunks | None = None
-    over: Mapping[str, int] = field(default_factory=dict)
+    over: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     recalled: frozenset[str] | None = None
 
 
@@ -183,9 +183,10 @@ def _doubtful(view: View, found: Sequence[Entry]) -> Iterator[Suggestion]:
 
 def _over(view: View, found: Sequence[Entry]) -> Iterator[Suggestion]:
     for entry in found:
-        cut = view.over.get(entry.note.path)
-        if cut is not None and entry.last >= cut:
-            yield _suggestion("over budget", entry, f"A session reads {entry.note.path} up to line {cut - 1} only.")
+        first, last = view.over.get(entry.note.path, (0, 0))
+        if first and entry.last >= first and (entry.first <= last or not last):
+            until = f"to line {last}" if last else "on"
+            yield _suggestion("over budget", entry, f"No session reads {entry.note.path} from line {first} {until}.")
 
 
 def _paraphrases(view: View) -> Iterator[Suggestion]:

@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memory_tui.agent import recall_log
+from memory_tui.agent import claude_code, recall_log
+from memory_tui.curate import budget
 from memory_tui.curate.entries import Note
 from memory_tui.curate.inbox import View
 from memory_tui.errors import Unreadable
 from memory_tui.workspace import document
 from memory_tui.workspace.document import shown_day
-from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
     from memory_tui.curate.inbox import Chunks
@@ -32,8 +33,28 @@ def view(plan: Plan, now: float, chunks: Chunks | None) -> View:
         real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
         return real.startswith(workspace + os.sep) and os.path.lexists(real)
 
-    return View(tuple(_notes(plan.roots)), dt.datetime.fromtimestamp(now).astimezone().date(), exists, chunks,
-                recalled=_recalled(plan))
+    notes = tuple(_notes(plan.roots))
+    return View(notes, dt.datetime.fromtimestamp(now).astimezone().date(), exists, chunks, _over(plan, notes),
+                _recalled(plan))
+
+
+def host_of(plan: Plan, path: str) -> budget.Host:
+    """Who reads a curated note into its sessions: Claude Code its own, OpenClaw any other."""
+    if claude_code.is_auto_memory(plan.roots.workspace / path):
+        return budget.CLAUDE_CODE
+    return budget.hosts(plan.config)[0]
+
+
+def _over(plan: Plan, notes: tuple[Note, ...]) -> dict[str, tuple[int, int]]:
+    """The lines of curated notes that no session reads."""
+    found = {}
+    for note in notes:
+        if note.path.rpartition("/")[2] not in ROOT_NOTES:
+            continue
+        cut = budget.measure(note.text.encode("utf-8", "replace"), host_of(plan, note.path)).cut
+        if cut is not None:
+            found[note.path] = cut.line + (cut.column > 1), cut.until_line - 1 if cut.until_line else 0
+    return found
 
 
 def _notes(roots: Roots) -> Iterator[Note]:
