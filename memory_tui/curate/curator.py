@@ -14,7 +14,9 @@ from pathlib import Path
 from memory_tui.curate import recover, swap
 from memory_tui.curate.budget import Host
 from memory_tui.curate.folder import parent
+from memory_tui.curate.history import History
 from memory_tui.curate.journal import KEEP_DAYS, Entry, Journal, place
+from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.plans import Planner
 from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay
 from memory_tui.curate.write import Touching, Written, current, planned, write
@@ -46,6 +48,8 @@ class Curator:
         self.roots = roots
         self.read_only = read_only
         self.plan = Planner(roots, clock, hosts)
+        self.links = LinkIndex(roots)
+        self.git = History(roots.workspace)
         self.journal = Journal(journal or place(roots.workspace))
         self._changed = changed
         self._pruned = 0.0
