@@ -11,13 +11,15 @@ from typing import Any
 
 import apsw
 
+from memory_tui.embed.fallback import Fallback
+from memory_tui.embed.links import LinkState
 from memory_tui.embed.provider import Health
 from memory_tui.index import abilities, lock, sizes
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.lock import Role
 from memory_tui.index.shrink import Shrink
 from memory_tui.index.sizes import FileSize
-from memory_tui.index.store import Store
+from memory_tui.index.store import Store, Withheld
 from memory_tui.index.vec0 import OFF, Vec0, ability
 from memory_tui.launch import Plan
 from memory_tui.search.trace import Notice
@@ -98,7 +100,7 @@ class Status:
     cache: dict[str, Any]
     fts: dict[str, Any]
     vector: dict[str, Any]
-    fallback: dict[str, str] | None
+    fallback: dict[str, Any] | None
     watching: bool
     watch_detail: str
     read_only: bool
@@ -112,6 +114,19 @@ class Status:
     paused: bool = False
     storage: tuple[FileSize, ...] = ()
     """Every file of the index, what is being made beside it and what was moved aside included."""
+    withheld: tuple[Withheld, ...] = ()
+    """Chunks that are not sent to the provider, because they look like secrets."""
+    links: tuple[LinkState, ...] = ()
+    """Every provider that was looked at, with its last error and how long its last call took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """Who makes the vectors: every provider that was looked at, the fallback, and chunks found in the cache so far."""
+
+    links: tuple[LinkState, ...]
+    fallback: Fallback | None
+    cache_hits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +203,15 @@ def _item(left: LeftOut) -> Item:
 
 def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, ...]:
     """Every note on disk and every note that only the index still has, by path."""
-    known = store.known()
+    known, kept_back = store.known(), _kept_back(store)
     stale = {item.path: item for item in freshness.stale.values()}
     rows = []
     for found in scan.found:
         row, differs = known.get(found.path), stale.pop(found.path, None)
         rows.append(FileRow(
             found.path, found.source, differs.state if differs else "fresh",
-            differs.detail if differs else row.detail if row else "", row.chunks if row else 0, found.size,
+            differs.detail if differs else "; ".join(filter(None, (row and row.detail, kept_back.get(found.path)))),
+            row.chunks if row else 0, found.size,
             found.mtime_ns / 1e9, shown_day(found.path)))
     for path, differs in stale.items():
         row = known.get(path)
@@ -203,6 +219,15 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
                             row.chunks if row else 0, row.size if row else 0,
                             row.mtime_ns / 1e9 if row else 0.0, shown_day(path)))
     return tuple(sorted(rows, key=lambda row: row.path))
+
+
+def _kept_back(store: Store) -> dict[str, str]:
+    """What is to be said, by path, of chunks that are not sent to the provider."""
+    found: dict[str, list[Withheld]] = {}
+    for chunk in store.withheld():
+        found.setdefault(chunk.path, []).append(chunk)
+    return {path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
+                  f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}" for path, chunks in found.items()}
 
 
 def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileVerdict:
@@ -219,7 +244,8 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
         index = f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."
     else:
         chunks = row.chunks if row else 0
-        index = f"Indexed as it is on disk, in {chunks} chunk{'' if chunks == 1 else 's'}."
+        index = f"Indexed as it is on disk, in {chunks} chunk{'' if chunks == 1 else 's'}"
+        index = "; ".join(filter(None, (index, _kept_back(store).get(path.path)))) + "."
     return FileVerdict(path.path, path.included, path.rule, path.detail, index)
 
 
@@ -230,7 +256,8 @@ def writing(index: Path, role: Role) -> Writing | None:
 
 
 def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health: Health, watching: tuple[bool, str],
-           probe: dict[str, Any] | None, notices: Sequence[Notice], paused: bool = False) -> Status:
+           probe: dict[str, Any] | None, notices: Sequence[Notice], supplied: Supplied,
+           paused: bool = False) -> Status:
     """The whole state; `health` is the provider's, `probe` the outcome of a deep check."""
     counts = store.counts()
     identity = store.identity()
@@ -248,15 +275,18 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
             {"source": name, "files": counts.by_source.get(name, (0, 0))[0],
              "chunks": counts.by_source.get(name, (0, 0))[1]}
             for name in dict.fromkeys((*plan.roots.sources, *counts.by_source))),
-        cache={"enabled": settings.on("cache.enabled"), "entries": counts.cached, "maxEntries": None},
+        cache={"enabled": settings.on("cache.enabled"), "entries": counts.cached,
+               "maxEntries": plan.config.value("cache.maxEntries"), "hits": supplied.cache_hits},
         fts=_full_text(store),
         vector={"enabled": settings.on("store.vector.enabled"), "available": vec0.ready,
                 "engine": f"sqlite-vec {vec0.detail}" if vec0.ready else "numpy, exact",
                 "loadError": None if vec0.ready else vec0.detail, "dims": identity.dims if identity else None},
-        fallback=None, watching=watching[0], watch_detail=watching[1], read_only=plan.read_only,
+        fallback=supplied.fallback.as_dict() if supplied.fallback else None,
+        watching=watching[0], watch_detail=watching[1], read_only=plan.read_only,
         freshness=fresh(scan, freshness), embedding_probe=probe, paused=paused,
         notices=(*notices, *_doubts(freshness), *_lost(plan, vec0)),
-        keeper=writing(store.path, "keeper"), writer=writing(store.path, "lock"), storage=sizes.files(store.path))
+        keeper=writing(store.path, "keeper"), writer=writing(store.path, "lock"), storage=sizes.files(store.path),
+        withheld=tuple(store.withheld()), links=supplied.links)
 
 
 def _doubts(freshness: Freshness) -> list[Notice]:

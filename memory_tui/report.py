@@ -102,7 +102,9 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Freshness", _freshness(value)), ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it "
                                                     "loses nothing but time)"),
         ("Vector", _part(value.vector)), ("Text", _part(value.fts)),
-        ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}"),
+        ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}, {wording.plural(value.cache['hits'], 'hit')}"),
+        *([("Fallback", f"{value.fallback['to']} {value.fallback['model']}, instead of {value.fallback['from']}: "
+                        f"{value.fallback['cause']}")] if value.fallback else []),
         ("Configuration", value.config_path or "none"), ("Kept by", _keeper(value)),
     ]
     for label, text in rows:
@@ -111,6 +113,8 @@ def status(value: Status, *, as_json: bool) -> None:
                          ("missing root", fresh.missing), ("left out", fresh.left_out)):
         for item in items:
             _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
+    for chunk in value.withheld:
+        _print(f"  not sent: {one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}")
     for notice in value.notices:
         _print(f"Notice: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
 

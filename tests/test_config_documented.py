@@ -189,6 +189,15 @@ def _cached_after_rewriting(house: House, options: Options) -> object:
         return engine.status().cache["entries"] > engine.status().chunks
 
 
+def _kept_after_rewriting(house: House, options: Options) -> object:
+    note = house.workspace / "memory/2026-01-02.md"
+    with Engine.open(options) as engine:
+        for words in ("One\n", "Two\n", "Three\n", "Four\n"):
+            note.write_text(words)
+            engine.sync()
+        return engine.status().cache["entries"] - engine.status().chunks
+
+
 def _debounce(house: House, options: Options) -> object:
     seen: list[float] = []
 
@@ -260,6 +269,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "query.hybrid.temporalDecay.enabled": ({"query.minScore": 0}, _asked(_scores)),
     "query.hybrid.temporalDecay.halfLifeDays": ({**DECAY, "query.minScore": 0}, _asked(_scores)),
     "sync.embeddingBatchTimeoutSeconds": ({}, _remote(lambda found: found.batches.batch_seconds)),
+    "cache.maxEntries": ({}, _kept_after_rewriting),
     "cache.enabled": ({}, _cached_after_rewriting),
 }
 """What shows the effect of a key, and what else has to be set for it."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from memory_tui.cli import provider
 from memory_tui.cli.common import Declare, Run, opened, options, positive
 from memory_tui.errors import QueryError
 
@@ -18,6 +19,7 @@ def add(command: Declare) -> None:
     """Declare the commands."""
     index = command("index", "bring the index up to date")
     index.add_argument("--force", action="store_true", help="read every file again")
+    index.add_argument("--dry-run", action="store_true", help="show what would be sent where, and send nothing")
     index.add_argument("--yes", action="store_true", help="agree that the provider gets the notes of this workspace")
     index.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished all at once")
     status = command("status", "what is indexed, by what, and what is missing")
@@ -47,6 +49,8 @@ def _index(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
         engine.listen(report.news)
+        if hasattr(given, "dry_run"):
+            return provider.dry_run(engine, as_json=hasattr(given, "json"))
         if hasattr(given, "yes"):
             report.agreed(engine.embedding.agree(how="index --yes", sync=False), as_json=hasattr(given, "json"))
         if hasattr(given, "accept_shrink"):

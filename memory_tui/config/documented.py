@@ -114,8 +114,8 @@ _SEARCH: tuple[Key, ...] = (
     _knob("query.hybrid.temporalDecay.enabled"),
     _knob("query.hybrid.temporalDecay.halfLifeDays"),
     _knob("cache.enabled"),
-    Key("cache.maxEntries", "whole", None, "the most vectors kept of text that is gone; no bound without it",
-        "none here yet: there is no bound", low=1),
+    Key("cache.maxEntries", "whole", None, "the most vectors kept of text that is gone; the oldest go first",
+        low=1),
 )
 
 # What has become a knob takes effect, and the knob knows its range.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from memory_tui.embed import registry
 from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, State, state_of
 from memory_tui.embed.fallback import Fallback
-from memory_tui.embed.links import Link, LinkState, Role
+from memory_tui.embed.links import Link, LinkState, Outlook, Role
 from memory_tui.embed.options import ProviderSettings
 from memory_tui.errors import ProviderError
 
@@ -43,6 +43,7 @@ class Chain:
         self._lock = threading.RLock()
         self._links: list[Link] | None = None
         self._passed_over: list[LinkState] = []
+        self._passed: list[Link] = []
         self._active = 0
 
     # --- what is used ----------------------------------------------------------------------------------------------
@@ -144,7 +145,8 @@ class Chain:
     def choose_again(self) -> None:
         """Begin anew, because what decides the choice has changed: an agreement, a key, a file."""
         with self._lock:
-            links, self._links, self._passed_over, self._active, self.fallback = self._links, None, [], 0, None
+            links, self._links, self._passed_over, self._passed = self._links, None, [], []
+            self._active, self.fallback = 0, None
         for link in links or ():
             link.close()
 
@@ -228,6 +230,18 @@ class Chain:
                 return links[0].show(self._active == 0, self._active > 0)
         return waiting[0] if waiting else None
 
+    def outlook(self, name: str = "") -> Outlook | None:
+        """What can be told of the provider called `name`; without a name of the one that waits for the person's word,
+        else of the one in use; None without any. Asks nobody. Raises ProviderError for what it lacks.
+        """
+        if self.name == NONE or (not name and self.provider() is None and self.proposal is None):
+            return None
+        waiting = self.proposal
+        with self._lock:
+            wanted = name or (waiting.name if waiting else self._all()[self._active].name)
+            every = [*self._all(), *self._passed]
+        return next((link.outlook() for link in every if link.name == wanted), None)
+
     # --- what happens by itself ------------------------------------------------------------------------------------
 
     def _all(self) -> list[Link]:
@@ -253,6 +267,7 @@ class Chain:
             if (error := link.lacks()) is None:
                 found.append(link)
             else:
+                self._passed.append(link)
                 self._passed_over.append(LinkState(
                     name, "automatic", "passed over", error.message, error=error.message, next_step=error.next_step,
                     cause=state_of(error).value, host=link.host, model=link.model,

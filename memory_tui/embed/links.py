@@ -47,6 +47,31 @@ class LinkState:
     agreed: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What can be told of a provider before it is asked anything: which one, where, and the space of its vectors.
+
+    `key` is empty for a local model, and `dims` 0 where only an answer tells. `elsewhere` says that text leaves this
+    machine, `agreed` that it may.
+    """
+
+    provider: str
+    model: str
+    host: str
+    key: str
+    dims: int
+    max_input_bytes: int
+    elsewhere: bool
+    agreed: bool
+
+    @property
+    def identity(self) -> Identity:
+        """The space, as far as it is known."""
+        from memory_tui.embed.provider import Identity
+
+        return Identity(self.provider, self.model, self.key, self.dims)
+
+
 @runtime_checkable
 class Pausing(Protocol):
     """A provider that is left alone for a while after a failure."""
@@ -147,6 +172,11 @@ class Link:
         if not self.lacks_consent:
             self.error = None
         return vectors, identity
+
+    def outlook(self) -> Outlook:
+        """What can be told before it is asked anything. Raises ProviderError for what it lacks, agreement apart."""
+        model, key, dims, most = registry.outlook(self.name, self.settings)
+        return Outlook(self.name, model, self.host, key, dims, most, self.remote, not self.lacks_consent)
 
     def gives_way(self, to: Link, error: ProviderError) -> bool:
         """Whether `to` should take its place after `error`.

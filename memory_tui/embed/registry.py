@@ -118,6 +118,21 @@ def model(name: str, settings: ProviderSettings) -> str:
     return BUILTIN_MODEL if name == "builtin" else ""
 
 
+def outlook(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
+    """Model, key of the space (empty for a local model), dimensions (0 where unknown), and the longest input in bytes.
+
+    Asks nobody. Raises ProviderError as `create` does.
+    """
+    if name in _WIRES:
+        wire = _WIRES[name](settings)
+        return wire.model, wire.key, wire.dims or 0, wire.max_input_bytes
+    made = create(name, settings)
+    if name == "local":
+        return model(name, settings), "", 0, made.max_input_bytes
+    identity = made.identity
+    return identity.model, identity.key, identity.dims, made.max_input_bytes
+
+
 def create(name: str, settings: ProviderSettings | None = None) -> Provider:
     """The provider called `name`, made as `settings` say; asks nothing of anybody yet.
 

@@ -58,9 +58,10 @@ class Engine:
         self._consents = Consents(plan.workspace)
         self._chain = Chain(providing.settings(plan, self._consents), self._provider_failed)
         self._upkeep = Upkeep(plan, self._chain, self._consents, self._tell)
-        self.embedding = Embedding(self._chain, self._consents, lambda: self._upkeep.request_sync("provider"))
-        """Providers, agreements, and what would be sent."""
         self._asking = Asking(plan, self._chain, self._upkeep, self.notices)
+        self.embedding = Embedding(
+            plan, self._chain, self._consents, lambda: self._upkeep.request_sync("provider"), self._asking.looking)
+        """Providers, agreements, and what would be sent."""
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 
@@ -299,7 +300,7 @@ class Engine:
                 self.plan, store, seen, self._upkeep.freshness(store, seen),
                 health=self._chain.health(),
                 watching=(self.watching, self._upkeep.watch_detail), probe=probe, notices=self.notices(),
-                paused=self._upkeep.paused)
+                supplied=self.embedding.supplied(store), paused=self._upkeep.paused)
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.engine.supply import cache_hits, recorded
 from memory_tui.errors import SettingError
+from memory_tui.workspace.roots import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from memory_tui.consent import Agreement, Consents
     from memory_tui.embed.chain import Chain
+    from memory_tui.embed.fallback import Fallback
     from memory_tui.embed.links import LinkState
+    from memory_tui.forecast import Forecast
+    from memory_tui.index.store import Store
+    from memory_tui.launch import Plan
+    from memory_tui.overview import Supplied
 
 
 class Embedding:
     """The providers of one plan; `changed` is called when another one may be used from now on."""
 
-    def __init__(self, chain: Chain, consents: Consents, changed: Callable[[], None]) -> None:
+    def __init__(self, plan: Plan, chain: Chain, consents: Consents, changed: Callable[[], None],
+                 looking: Callable[[], AbstractContextManager[Store]]) -> None:
+        self._plan = plan
         self._chain = chain
+        self._looking = looking
         self._consents = consents
         self._changed = changed
 
@@ -26,6 +37,23 @@ class Embedding:
         """Every provider that was looked at, in order, with its state; asks nobody."""
         self._chain.provider()
         return self._chain.links()
+
+    def fallback(self) -> Fallback | None:
+        """What took the place of the first choice: in this engine, else when the index was last made."""
+        with self._looking() as store:
+            return self._fallback(store)
+
+    def supplied(self, store: Store) -> Supplied:
+        """Who makes the vectors, for `status`."""
+        from memory_tui.overview import Supplied
+
+        return Supplied(self.links(), self._fallback(store), cache_hits(store))
+
+    def _fallback(self, store: Store) -> Fallback | None:
+        if self._chain.fallback is not None:
+            return self._chain.fallback
+        found, identity = recorded(store), store.identity()
+        return found if found and identity and identity.provider == found.to else None
 
     def try_out(self, name: str = "") -> dict[str, Any]:
         """One real call, now, with a sentence of the program's own, to the provider in use or the one called `name`.
@@ -44,6 +72,21 @@ class Embedding:
     def proposal(self) -> LinkState | None:
         """The provider that waits for the person's word; None when nobody does."""
         return self._chain.proposal
+
+    def forecast(self) -> Forecast | None:
+        """What the next index run would send where, and at what price; None when there is no provider for it.
+
+        Reads every note, asks nobody and sends nothing. Raises ProviderError for what the provider lacks.
+        """
+        from memory_tui.forecast import forecast
+
+        outlook = self._chain.outlook()
+        if outlook is None:
+            if (error := self._chain.error) is not None:
+                raise error
+            return None
+        with self._looking() as store:
+            return forecast(self._plan, store, scan(self._plan.roots), outlook)
 
     def agreements(self) -> tuple[Agreement, ...]:
         """What was agreed about this workspace, the oldest first."""
@@ -68,7 +111,7 @@ class Embedding:
             self._changed()
         return made
 
-    def revoke(self, name: str = "") -> tuple[Agreement, ...]:
+    def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Agreement, ...]:
         """Take back what was agreed about `name`, or everything; returns it. Nothing is sent there from now on.
 
         Raises ConsentUnsaved.
@@ -76,5 +119,6 @@ class Embedding:
         gone = self._consents.revoke(name)
         if gone:
             self._chain.choose_again()
+        if gone and sync:
             self._changed()
         return gone

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from memory_tui.embed.chain import Chain
     from memory_tui.embed.provider import Provider
     from memory_tui.index.store import Store
+    from memory_tui.index.sync import SyncReport
     from memory_tui.index.withheld import Manner
     from memory_tui.launch import Plan
 
-_FALLBACK = "fallback"
+_FALLBACK, _HITS = "fallback", "cache_hits"
 _SOONEST_SECONDS = 1.0
 
 
@@ -36,6 +37,7 @@ class Supply:
         self._consents = consents
         self._ask_again, self._notice = ask_again, notice
         self._resumed = False
+        self._hits = 0
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -43,6 +45,7 @@ class Supply:
         """Who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
         if not self._resumed:
             self._resumed = True
+            self._hits = cache_hits(store)
             if (record := recorded(store)) is not None:
                 self._chain.resume(record)
         self._chain.reconsider()
@@ -63,13 +66,21 @@ class Supply:
         """Whether another one has taken the place of `provider` meanwhile."""
         return provider is not None and self._chain.provider() not in (provider, None)
 
-    def settle(self, store: Store) -> None:
-        """Write down a fallback for `status` and the next process, and plan the next try of who failed."""
+    def settle(self, store: Store, report: SyncReport) -> None:
+        """Write down fallback and cache hits for `status` and the next process, keep the cache within
+        `cache.maxEntries`, and plan the next try of who failed.
+        """
         from memory_tui.index import writes
 
         fallback = self._chain.fallback
         if fallback != recorded(store):
             writes.remember(store, _FALLBACK, json.dumps(fallback.as_dict()) if fallback else "")
+        self._hits += report.reused
+        if self._hits != cache_hits(store):
+            writes.remember(store, _HITS, str(self._hits))
+        most = self._plan.config.value("cache.maxEntries")
+        if isinstance(most, int):
+            writes.prune(store, most)
         at = self._chain.next_try
         with self._lock:
             if self._timer is not None:
@@ -100,3 +111,8 @@ def recorded(store: Store) -> Fallback | None:
         return Fallback.from_dict(json.loads(store.meta(_FALLBACK) or "{}"))
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def cache_hits(store: Store) -> int:
+    """How many chunks of `store` found their vector in its cache so far, instead of asking the provider."""
+    return int(store.meta(_HITS) or 0)

@@ -274,7 +274,7 @@ class Upkeep:
                                           self._supply.manner(provider))
                     if not report.error or self._stop.is_set() or not self._supply.moved_from(provider):
                         break
-                self._supply.settle(store)
+                self._supply.settle(store, report)
         finally:
             self.progress, self._synced = None, time.monotonic()
         self.last = report

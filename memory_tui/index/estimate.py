@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memory_tui.embed import prices
 from memory_tui.embed.provider import Identity
 from memory_tui.index.store import Store
 from memory_tui.workspace.roots import Scan
@@ -16,12 +17,6 @@ _EMBEDDED_PER_SECOND = {"builtin": 5_000.0, "scripted": 5_000.0, "none": 1e9, "l
 """Texts a second by provider where nothing was measured yet; others are remote."""
 _REMOTE_PER_SECOND = 100.0
 
-PRICES = {
-    "text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10,
-    "gemini-embedding-001": 0.15, "voyage-4-large": 0.12, "voyage-4": 0.06, "voyage-4-lite": 0.02,
-    "voyage-3.5": 0.06, "voyage-3.5-lite": 0.02, "voyage-3-large": 0.18, "mistral-embed": 0.10,
-}
-"""List prices in US dollars for a million tokens, as their makers published them; they change without asking us."""
 _FREE = frozenset({"builtin", "local", "ollama", "scripted", "none"})
 
 
@@ -72,5 +67,5 @@ def dollars(provider: str, model: str, tokens: int) -> float | None:
     """What it costs to embed `tokens`; None when the price is not known."""
     if provider in _FREE:
         return 0.0
-    price = PRICES.get(model)
+    price = prices.per_million(provider, model)
     return None if price is None else price * tokens / 1e6

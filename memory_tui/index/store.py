@@ -83,7 +83,8 @@ class Counts:
     bytes: int
 
 
-class Withheld(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Withheld:
     """A chunk that is not sent to the provider, because it looks like a secret of that `kind`."""
 
     rowid: int
@@ -323,7 +324,13 @@ class Store(Database):
             "SELECT c.id, f.path, c.start_line, c.end_line, w.kind FROM chunks c JOIN withheld w ON w.hash = c.hash "
             "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
             "ORDER BY f.path, c.start_line")
-        return [Withheld._make(row) for row in rows]
+        return [Withheld(*row) for row in rows]
+
+    def known_hashes(self, provider: str, model: str, key: str, hashes: Sequence[str]) -> set[str]:
+        """Which of `hashes` have a vector in that space, whatever its length."""
+        return {row[0] for row in self.query(
+            "SELECT hash FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
+            "AND hash IN (SELECT value FROM json_each(?))", (provider, model, key, json.dumps(list(hashes))))}
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:
         """The embedding ids of those `hashes` whose text was embedded before, in the space of `identity`."""

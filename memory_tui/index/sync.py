@@ -77,10 +77,15 @@ def recipe_for(
     Raises ProviderError when the provider has to be asked and does not answer.
     """
     identity = kept or (provider.identity if provider else schema.keywords_only())
+    return recipe_of(roots, settings, identity, provider.max_input_bytes if provider else MAX_INPUT_BYTES)
+
+
+def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_bytes: int) -> Recipe:
+    """What an index of `roots` is made with, when a provider of that kind makes its vectors."""
     return Recipe(
         identity=identity, sources=roots.sources, scope_hash=schema.scope_hash(roots.extra, roots.patterns),
         chunk_tokens=settings.whole("chunking.tokens"), chunk_overlap=settings.whole("chunking.overlap"),
-        chunk_bytes=min(provider.max_input_bytes, MAX_INPUT_BYTES) if provider else MAX_INPUT_BYTES,
+        chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
         fts_tokenizer=abilities.tokenizer(settings.word("store.fts.tokenizer")))
 
 

@@ -210,6 +210,17 @@ def remember(store: Store, key: str, value: str) -> None:
             store.query("INSERT INTO meta VALUES(?, ?)", (key, value))
 
 
+_ORPHANS = "id NOT IN (SELECT embedding_id FROM chunks WHERE embedding_id > 0)"
+
+
+def prune(store: Store, most: int) -> None:
+    """Forget the oldest vectors of texts that are gone, but for `most` of them. Mostly nothing to do."""
+    if store.value(f"SELECT count(*) FROM embedding_cache WHERE {_ORPHANS}") > most:
+        with store.writing():
+            store.query(f"DELETE FROM embedding_cache WHERE id IN (SELECT id FROM embedding_cache WHERE {_ORPHANS} "
+                        "ORDER BY updated_at DESC, id DESC LIMIT -1 OFFSET ?)", (most,))
+
+
 # --- the whole -----------------------------------------------------------------------------------------------------
 
 def carry(store: Store, rows: Rows, key: str, mark: int) -> None:
@@ -255,15 +266,9 @@ def reset(store: Store, recipe: Recipe) -> None:
 def tidy(store: Store, *, keep_cache: bool) -> None:
     """Cut the change log to KEPT_CHANGES, and without `keep_cache` forget vectors that no chunk has."""
     surplus = store.value("SELECT generation FROM changes ORDER BY generation DESC LIMIT 1 OFFSET ?", (KEPT_CHANGES,))
-    orphans = 0 if keep_cache else store.value(
-        "SELECT count(*) FROM embedding_cache WHERE id NOT IN (SELECT embedding_id FROM chunks WHERE embedding_id > 0)")
-    if surplus is None and not orphans:
-        return
-    with store.writing():
-        if surplus is not None:
+    if surplus is not None:
+        with store.writing():
             store.query("DELETE FROM changes WHERE generation <= ?", (surplus,))
             store.query("UPDATE meta SET value = ? WHERE key = 'changes_from'", (surplus,))
-        if orphans:
-            store.query(
-                "DELETE FROM embedding_cache WHERE id NOT IN "
-                "(SELECT embedding_id FROM chunks WHERE embedding_id > 0)")
+    if not keep_cache:
+        prune(store, 0)

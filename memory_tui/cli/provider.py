@@ -1,0 +1,138 @@
+"""The command `provider`: who makes the vectors, one real call, and the word that notes may go there or no longer."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from memory_tui.cli.common import Declare, Run, opened
+
+if TYPE_CHECKING:
+    from memory_tui.consent import Agreement
+    from memory_tui.embed.links import LinkState
+    from memory_tui.engine import Engine
+    from memory_tui.forecast import Forecast
+
+_ALL = "all"
+
+
+def add(command: Declare) -> None:
+    """Declare the command."""
+    provider = command("provider", "who makes the vectors, whether that works, and who may be sent your notes")
+    provider.add_argument("--test", nargs="?", const="", metavar="NAME",
+                          help="make one real call, with a sentence of memory-tui's own")
+    provider.add_argument("--agree", nargs="?", const="", metavar="NAME",
+                          help="let a provider that waits for it have the notes of this workspace")
+    provider.add_argument("--revoke", nargs="?", const=_ALL, metavar="NAME",
+                          help="take that back, for one provider or for all")
+
+
+def _provider(given: argparse.Namespace) -> int:
+    from memory_tui import report
+    from memory_tui.explain import record
+
+    with opened(given) as engine:
+        embedding = engine.embedding
+        revoked = embedding.revoke("" if given.revoke == _ALL else given.revoke, sync=False) \
+            if hasattr(given, "revoke") else ()
+        agreed = embedding.agree(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
+        tried = embedding.try_out(given.test) if hasattr(given, "test") else None
+        links, agreements = embedding.links(), embedding.agreements()
+        if hasattr(given, "json"):
+            report.data({
+                "requested": engine.plan.provider, "origin": engine.plan.provider_origin,
+                "links": [record.plain(link) for link in links],
+                "fallback": fallback.as_dict() if (fallback := embedding.fallback()) else None,
+                "agreements": [record.plain(made) for made in agreements],
+                "agreed": record.plain(agreed) if agreed else None,
+                "revoked": [record.plain(made) for made in revoked], "test": tried})
+        else:
+            report.text(_lines(engine, links, agreements, revoked, agreed))
+            if tried is not None:
+                report.text(_tried(tried))
+        return 1 if tried is not None and not tried["ok"] else 0
+
+
+def _lines(engine: Engine, links: tuple[LinkState, ...], agreements: tuple[Agreement, ...],
+           revoked: tuple[Agreement, ...], agreed: Agreement | None) -> list[str]:
+    lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})"]
+    for link in links:
+        where = f" at {link.host}" if link.host else ""
+        lines.append(f"{link.name}{where}: {link.state}{f', {link.model}' if link.model else ''}. {link.detail}")
+        if link.error and link.error != link.detail:
+            lines.append(f"    {link.error}")
+        if link.next_step and link.state != "passed over":
+            lines.append(f"    {link.next_step}")
+        if link.next_try:
+            lines.append(f"    Asked again at {_time(link.next_try)}.")
+        if link.calls:
+            lines.append(f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts.")
+    if (fallback := engine.embedding.fallback()) is not None:
+        lines.append(f"{fallback.to} {fallback.model} is used instead of {fallback.source} since {_time(fallback.at)}: "
+                     f"{fallback.cause}")
+    lines += [f"No longer agreed: {made.provider} at {made.host}." for made in revoked]
+    lines += [f"Agreed: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"
+              f"{', just now' if made == agreed else ''}." for made in agreements]
+    waiting = engine.embedding.proposal
+    if waiting is not None:
+        lines.append(f"{waiting.name} waits for your word: memory-tui index --dry-run shows what would be sent.")
+    return lines
+
+
+def _tried(found: dict[str, Any]) -> list[str]:
+    if not found["ok"]:
+        return [f"Test of {found.get('provider', 'the provider')} failed: {found.get('error', 'there is none')}",
+                f"    {found.get('nextStep', '')}".rstrip()]
+    where = f" at {found['host']}" if found["host"] else ""
+    return [f"Test of {found['provider']} {found['model']}{where}: {found['dims']} dimensions in {found['ms']:.0f} ms, "
+            f"norm {found['norm']:.4f}, similarity to itself {found['selfSimilarity']:.4f}."]
+
+
+def _time(at: float) -> str:
+    return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def dry_run(engine: Engine, *, as_json: bool) -> int:
+    """Print what an index run would send where; sends nothing. Returns the exit code."""
+    from memory_tui import report
+    from memory_tui.explain import record
+
+    found = engine.embedding.forecast()
+    if as_json:
+        report.data(record.plain(found) if found else None)
+    elif found is None:
+        report.text(["No provider is asked for: nothing is sent, and search goes by words alone."])
+    else:
+        report.text(_forecast(found))
+    return 0
+
+
+def _forecast(found: Forecast) -> list[str]:
+    where = f"{found.provider} {found.model}".rstrip() + (f" at {found.host}" if found.host else "")
+    lines = [f"Provider:  {where}{'' if found.elsewhere else ', on this machine: nothing leaves it'}",
+             f"Notes:     {found.files:,} files, {found.chunks:,} chunks",
+             f"Cached:    {found.cached:,} texts have a vector already",
+             f"To embed:  {found.send:,} texts, about {found.tokens:,} tokens, {found.bytes:,} bytes"]
+    if found.elsewhere:
+        lines.append(f"Price:     {_price(found)}")
+        lines.append(f"Withheld:  {found.withheld:,} texts that look like secrets"
+                     if found.withholding else "Withheld:  none, because remote.withholdSecrets is off")
+    for chunk in found.flagged:
+        fate = "withheld" if found.withholding else "WOULD BE SENT"
+        lines.append(f"  {fate}: {chunk.path}:{chunk.start_line}-{chunk.end_line}  {', '.join(chunk.kinds)}")
+    lines += [f"  cannot be read: {path}  {reason}" for path, reason in found.unreadable]
+    if found.elsewhere:
+        lines.append("Nothing was sent. You agreed to this provider and host." if found.agreed else
+                     "Nothing was sent, and nothing will be before you agree: memory-tui index --yes.")
+    return lines
+
+
+def _price(found: Forecast) -> str:
+    if found.usd is None or found.usd_per_million is None:
+        return "unknown for this model and host"
+    return (f"about ${found.usd:.4f} (list price ${found.usd_per_million:g} a million tokens, looked up "
+            f"{found.prices_of}; what you pay may differ)")
+
+
+RUN: dict[str, Run] = {"provider": _provider}
