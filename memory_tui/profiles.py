@@ -37,6 +37,8 @@ class Profile:
     """Score of the side that did not propose a candidate: 0, or what it really is."""
     snippet: Literal["head", "window"]
     """The first 700 characters of a chunk, or 700 around the words that matched."""
+    faults: bool = False
+    """Whether the release has faults that are told and not copied (`search.faults`)."""
     values: Mapping[str, Scalar] = field(default_factory=dict)
     ignores: Mapping[str, str] = field(default_factory=dict)
     """Knobs without effect under this profile, each with the reason a person is told."""
@@ -50,13 +52,13 @@ _NO_ADDITIONS = {
 OPENCLAW_2026_3 = Profile(
     name="openclaw-2026.3", title="OpenClaw 2026.3.13", join="AND", text_score="saturated", vector_score="cosine",
     age="multiply", relaxed_floor=True, fewest_candidates=1, missing_side="zero", snippet="head",
-    ignores=_NO_ADDITIONS,
+    faults=True, ignores=_NO_ADDITIONS,
 )
 
 OPENCLAW_2026_2 = Profile(
     name="openclaw-2026.2", title="OpenClaw 2026.2.26", join="AND", text_score="clamped", vector_score="cosine",
     age="multiply", relaxed_floor=False, fewest_candidates=1, missing_side="zero", snippet="head",
-    ignores=_NO_ADDITIONS,
+    faults=True, ignores=_NO_ADDITIONS,
 )
 
 RECOMMENDED = Profile(

@@ -143,7 +143,7 @@ def _part(part: dict[str, Any]) -> str:
 
 def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
     """One answer, with the arithmetic when `explain`."""
-    from memory_tui.search.gather import ZERO_VECTOR
+    from memory_tui.search.faults import NOT_COPIED
 
     evidence = engine.gather(query, source=source)
     trace = engine.rank(evidence, engine.settings)
@@ -151,7 +151,7 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
         data(record.answer(trace))
         return
     for notice in trace.notices:
-        if notice.code == ZERO_VECTOR and not explain:
+        if notice.code in NOT_COPIED and not explain:
             continue
         _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
     for place, hit in enumerate(trace.recalled):

@@ -140,7 +140,8 @@ def _fill(connection: apsw.Connection, what: Content, names: tuple[str, ...],
     meta, files, chunks, cache = names
     connection.execute("BEGIN")
     connection.execute(f"INSERT INTO {meta}(key, value) VALUES(?, ?)", (schema.RECIPE, json.dumps(what.meta)))
-    rows = [(path, "memory", digest, 1790000000000.5, size) for path, (digest, size) in what.files.items()]
+    rows = [(path, "sessions" if path.startswith("sessions/") else "memory", digest, 1790000000000.5, size)
+            for path, (digest, size) in what.files.items()]
     rows += [(path, "sessions", "sqlite:1:ab", 1790000000000.5, 7) for path in what.transcripts]
     connection.executemany(f"INSERT INTO {files}(path, source, hash, mtime, size) VALUES(?, ?, ?, ?, ?)", rows)
     for row in what.chunks:

@@ -15,15 +15,19 @@ from pathlib import Path
 import apsw
 import pytest
 from helpers_theirs import MODEL, Content, Row, agent_database, content, own_file
+from helpers_workspace import put
 
 from memory_tui import cli
 from memory_tui.errors import Unreadable
 from memory_tui.explain.record import plain
 from memory_tui.index import compare, peek, theirs, vec0
 from memory_tui.index.compare import Comparison, Wanted
+from memory_tui.index.cutting import on_lines_of_file
 from memory_tui.index.store import Store
 from memory_tui.index.theirs import TheirIndex, TheirProblem
+from memory_tui.workspace.chunks import chunk_id, chunk_text
 from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.sources import read
 
 Write = Callable[[Path, Content], Path]
 BOTH = pytest.mark.parametrize("write", [own_file, agent_database], ids=["own file", "agent database"])
@@ -260,6 +264,31 @@ def test_transcripts_are_counted_and_not_compared(workspace: Path, db: Path) -> 
     found = against(workspace, own_file(db, made))
     assert found.counts.sources == {"memory": 4, "sessions": 1}
     assert (found.summary["not compared"], differences(found)) == (1, {})
+
+
+def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, db: Path, tmp_path: Path) -> None:
+    lines = [{"type": "session"}, *({"type": "message", "message": {"role": "user", "content": f"{n} " + "word " * 90}}
+                                    for n in range(20))]
+    for name in ("same", "grown", "unknown"):
+        put(tmp_path / "sessions", f"{name}.jsonl", text="".join(json.dumps(line) + "\n" for line in lines))
+    roots = Roots.open(workspace, sources=("memory", "sessions"), sessions=tmp_path / "sessions")
+    made = content(workspace)
+    for found in scan(roots).found:
+        if found.source == "sessions" and "unknown" not in found.path:
+            told = read(found)
+            made.files[found.path] = told.hash, told.size
+            for piece in on_lines_of_file(told, chunk_text(told.text)):
+                made.chunks.append(Row(chunk_id("sessions", found.path, piece, MODEL), found.path, piece.start_line,
+                                       piece.end_line, piece.hash, piece.text, source="sessions"))
+    own_file(db, made)
+    with (tmp_path / "sessions/grown.jsonl").open("a") as file:
+        file.write(json.dumps(lines[1]) + "\n")
+    compared = compare.compare_workspace(roots, db)
+    assert isinstance(compared, Comparison)
+    assert differences(compared) == {"sessions/grown.jsonl": ("stale",), "sessions/unknown.jsonl": ("missing",)}
+    same = next(file for file in compared.files if file.path == "sessions/same.jsonl")
+    assert (same.chunks, same.compared) == (same.expected, True)
+    assert same.chunks > 2
 
 
 def test_the_identity_is_held_against_the_configuration(workspace: Path, db: Path) -> None:

@@ -191,7 +191,7 @@ def test_a_transcript_is_found_and_read_at_the_message(house: Path) -> None:
     lines: list[object] = [{"type": "session"}]
     lines += [{"type": "message", "message": {"role": "user", "content": f"Small talk number {i} about the weather"}}
               for i in range(60)]
-    lines.insert(40, {"type": "message", "message": {"role": "user", "content": [
+    lines.insert(41, {"type": "message", "message": {"role": "user", "content": [
         {"type": "text", "text": "The zeppelin key is sk-abcdefghijklmnopqrstuvwxyz"}]}})
     (sessions / "talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -203,7 +203,9 @@ def test_a_transcript_is_found_and_read_at_the_message(house: Path) -> None:
         assert isinstance(app.screen, ReaderView)
         assert "zeppelin key" in screen
         assert "klmnopqrst" not in screen
-        assert "41" in screen
+        assert app.screen.reader.cursor == 41, "the message is on line 42 of the file"
+        await press(pilot, "e")
+        assert "not edited" in said(app) or "handed to an editor" in said(app)
 
     app = opened(house)
     drive(app, steps)

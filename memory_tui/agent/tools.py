@@ -14,6 +14,7 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathR
 from memory_tui.explain import wording
 from memory_tui.explain.record import kind
 from memory_tui.index.readers import Cancel
+from memory_tui.search.faults import NOT_COPIED
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.settings import Settings
 from memory_tui.text import js
@@ -149,8 +150,9 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     if clamped := clamp(found["results"], manner.max_injected_chars):
         found["clamped"] = clamped
     _say_what_is_stale(found, trace)
-    if trace.notices:
-        found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in trace.notices]
+    # What OpenClaw would have answered helps a person, not an agent.
+    if notices := [notice for notice in trace.notices if notice.code not in NOT_COPIED]:
+        found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
     return found
 
 

@@ -74,7 +74,8 @@ class Asking:
             corpus, dates = self._current(store)
             provider = self._chain.of_space(corpus.identity) if corpus.identity and not by_words else None
             sources = Sources(store, corpus, dates, provider, unsearchable=self._upkeep.unsearchable,
-                              notices=self._notices())
+                              notices=self._notices(), first=self._upkeep.first)
+            self._upkeep.first = False
             return gather(query, sources, now, source)
 
     def why(self, evidence: Evidence, path: str, line: int | None, settings: Settings) -> WhyNot:

@@ -53,6 +53,8 @@ class Upkeep:
 
     def __init__(self, plan: Plan, chain: Chain, consents: Consents,
                  tell: Callable[[Event], None]) -> None:
+        self.first = False
+        """Whether the index was made for the question that is asked next."""
         self.unsearchable: tuple[Unsearchable, ...] = ()
         """What a search could not find at the last look, and why."""
         self.seen: Freshness | None = None
@@ -200,8 +202,8 @@ class Upkeep:
 
         While another process is writing, the answer is of what it has indexed so far, and a notice says so.
         """
-        if self._plan.settings.on("sync.onSearch") or not self.path.exists() or self.ask(
-                lambda store: store.recipe() is None):
+        self.first = not self.path.exists()
+        if self._plan.settings.on("sync.onSearch") or self.first or self.ask(lambda store: store.recipe() is None):
             try:
                 self.sync(reason="search")
             except IndexBusy as error:

@@ -16,9 +16,10 @@ from memory_tui.index import schema, theirs
 from memory_tui.index.compare_files import Difference, FileComparison, files
 from memory_tui.index.their_record import Era, TheirCounts, TheirIdentity, TheirIndex, TheirProblem
 from memory_tui.settings import Settings
-from memory_tui.workspace.document import Document, read
+from memory_tui.workspace.document import Document
 from memory_tui.workspace.extra import ExtraPath
 from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.sources import read
 from memory_tui.workspace.walk import Found, Scan
 
 DIFFERENCES: tuple[Difference, ...] = get_args(Difference)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.errors import Unreadable
+from memory_tui.index.cutting import on_lines_of_file
 from memory_tui.index.their_record import Key, TheirChunk, TheirFile, TheirIdentity, TheirIndex
 from memory_tui.workspace.chunks import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.document import Document
@@ -48,8 +49,11 @@ def files(seen: Scan, read_document: Callable[[Found], Document], their: TheirIn
 
 def _of_disk(seen: Scan, read_document: Callable[[Found], Document], their: TheirIndex) -> Iterable[FileComparison]:
     for found in seen.found:
-        key = _NOTES, found.path
+        key = found.source, found.path
         row, chunks = their.files.get(key), their.chunks.get(key, ())
+        if found.source != _NOTES and their.era != "own file":
+            yield _file(key, chunks, {}, note="OpenClaw keeps what was said in its own database from 2026.7 on.")
+            continue
         if row is None:
             yield _file(key, chunks, {"missing": _missing(found.path, chunks, their)})
             continue
@@ -58,18 +62,20 @@ def _of_disk(seen: Scan, read_document: Callable[[Found], Document], their: Thei
         except Unreadable as error:
             yield _file(key, chunks, {}, note=f"It cannot be compared: {error.message}")
             continue
-        yield _note(document, row, chunks, their)
+        yield _note(document, key, row, chunks, their)
 
 
 def _of_theirs_alone(seen: Scan, their: TheirIndex) -> Iterable[FileComparison]:
-    on_disk = {found.path for found in seen.found}
+    on_disk = {(found.source, found.path) for found in seen.found}
     left_out = {left.path: left for left in seen.left_out}
     for key in their.files.keys() | their.chunks.keys():
         source, path = key
         chunks = their.chunks.get(key, ())
+        if key in on_disk:
+            continue
         if source != _NOTES:
-            yield _file(key, chunks, {}, note="A transcript, not a note.")
-        elif path not in on_disk:
+            yield _file(key, chunks, {}, note="A transcript, which is not among the sources here, or gone.")
+        else:
             left = next((left_out[above] for above in _upwards(path) if above in left_out), None)
             if left is not None and left.rule == "unreadable":
                 yield _file(key, chunks, {}, note=f"It cannot be compared: {left.path}: {left.detail}")
@@ -77,8 +83,9 @@ def _of_theirs_alone(seen: Scan, their: TheirIndex) -> Iterable[FileComparison]:
                 yield _file(key, chunks, {"extra": _extra(path, left)})
 
 
-def _note(document: Document, row: TheirFile, chunks: Sequence[TheirChunk], their: TheirIndex) -> FileComparison:
-    key = _NOTES, document.path
+def _note(
+    document: Document, key: Key, row: TheirFile, chunks: Sequence[TheirChunk], their: TheirIndex,
+) -> FileComparison:
     told: dict[Difference, str] = {}
     identity = their.identity
     if not row.hash:
@@ -91,7 +98,7 @@ def _note(document: Document, row: TheirFile, chunks: Sequence[TheirChunk], thei
     expected = None
     if "stale" not in told and identity is not None and identity.chunking_version is None:
         try:
-            expected = _cut(document, identity)
+            expected = _cut(document, key[0], identity)
         except Unreadable as error:
             return _file(key, chunks, told, note=f"Its chunks cannot be compared: {error.message}")
         if expected is not None and (detail := _cut_otherwise(expected, chunks, identity.model)):
@@ -128,13 +135,13 @@ def _extra(path: str, left: LeftOut | None) -> str:
     return "It is in OpenClaw's index, but not among the notes on disk."
 
 
-def _cut(document: Document, identity: TheirIdentity) -> dict[_Lines, str] | None:
+def _cut(document: Document, source: str, identity: TheirIdentity) -> dict[_Lines, str] | None:
     """The id of each chunk, by lines and hash, that OpenClaw 2026.3 would make; None without their sizes."""
     if identity.chunk_tokens is None or identity.chunk_overlap is None:
         return None
     pieces = cap_bytes(chunk_text(document.text, identity.chunk_tokens, identity.chunk_overlap), input_bytes(identity))
-    return {(piece.start_line, piece.end_line, piece.hash): chunk_id(_NOTES, document.path, piece, identity.model)
-            for piece in pieces}
+    return {(piece.start_line, piece.end_line, piece.hash): chunk_id(source, document.path, piece, identity.model)
+            for piece in on_lines_of_file(document, pieces)}
 
 
 def input_bytes(identity: TheirIdentity) -> int:

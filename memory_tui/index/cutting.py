@@ -6,7 +6,7 @@ from memory_tui.index.headings import Headings
 from memory_tui.index.schema import Recipe
 from memory_tui.index.writes import NewChunk, NewFile
 from memory_tui.text.words import indexed_form
-from memory_tui.workspace.chunks import cap_bytes, chunk_id, chunk_text
+from memory_tui.workspace.chunks import Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.document import Document
 from memory_tui.workspace.transcripts import Transcript
 
@@ -18,9 +18,7 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
     """
     pieces = cap_bytes(chunk_text(read.text, recipe.chunk_tokens, recipe.chunk_overlap), recipe.chunk_bytes)
     headings = Headings("" if isinstance(read, Transcript) else read.text)
-    if isinstance(read, Transcript):
-        pieces = [piece._replace(start_line=read.lines[piece.start_line - 1], end_line=read.lines[piece.end_line - 1])
-                  for piece in pieces]
+    pieces = on_lines_of_file(read, pieces)
     seen: dict[str, int] = {}
     chunks = []
     for piece in pieces:
@@ -30,6 +28,14 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
         chunks.append(NewChunk(
             identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body))
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
+
+
+def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
+    """`pieces` of the text of `read` with the lines of its file, which for a transcript are others."""
+    if not isinstance(read, Transcript):
+        return pieces
+    return [piece._replace(start_line=read.lines[piece.start_line - 1], end_line=read.lines[piece.end_line - 1])
+            for piece in pieces]
 
 
 def remarks(read: Document) -> str:

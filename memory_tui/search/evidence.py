@@ -100,6 +100,8 @@ class Evidence:
     timings: Mapping[str, float]
     withheld: Mapping[int, str] = field(default_factory=dict)
     """Chunks by rowid that were not sent to the provider, with the reason in words."""
+    first: bool = False
+    """Whether the index was made for this very question."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What one ranking worked out and the next can use, because no knob changes it."""
 

@@ -17,6 +17,7 @@ from memory_tui.index.store import Store
 from memory_tui.index.vectors import Corpus, Flags, cosines, cosines_vec0, vectors_of
 from memory_tui.search import scoring
 from memory_tui.search.evidence import Age, Evidence, Postings, Rows, Side
+from memory_tui.search.faults import ZERO_VECTOR
 from memory_tui.search.matching import Matcher, candidates
 from memory_tui.search.scoring import MOST_CANDIDATES, Floats
 from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
@@ -27,8 +28,6 @@ from memory_tui.workspace.document import NoteDate, note_date, shown_day
 
 MAX_QUERY = 50_000
 """Characters of the longest query."""
-ZERO_VECTOR = "zero_vector"
-"""Code of the notice about vectors without direction."""
 _DAY_SECONDS = 86_400.0
 _ROUNDING = 1e-6
 """More than single precision loses in a cosine."""
@@ -83,6 +82,7 @@ class Sources:
     provider: Provider | None
     unsearchable: tuple[Unsearchable, ...] = ()
     notices: tuple[Notice, ...] = ()
+    first: bool = False
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
         recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
         of_named_day=_of_day(dates, day),
         unsearchable=sources.unsearchable, notices=tuple(notices), timings=clock.timings,
-        withheld={found.rowid: str(found) for found in sources.store.withheld()})
+        withheld={found.rowid: str(found) for found in sources.store.withheld()}, first=sources.first)
 
 
 def _of_day(dates: Dates, day: str) -> frozenset[int]:

@@ -10,6 +10,7 @@ import numpy as np
 from memory_tui.profiles import Profile
 from memory_tui.search import gate, scoring, snippet
 from memory_tui.search.evidence import Evidence, Flags, Rows, Side
+from memory_tui.search.faults import not_copied
 from memory_tui.search.fuse import Rules, age_of, fuse, mode_of, pools, side_of
 from memory_tui.search.similarity import Similarity
 from memory_tui.search.trace import (
@@ -58,7 +59,8 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         candidate_limit=rules.limit, vector_scale=numbers.vector_scale, text_scale=numbers.text_scale,
         floor=decided.floor, funnel=_funnel(ranking, len(nearest), matched), recalled=recalled,
         lost=Lazy(len(lost), lambda i: ranking.candidate(int(lost[i]))),
-        unsearchable=evidence.unsearchable, notices=evidence.notices + _weights_notice(settings, rules),
+        unsearchable=evidence.unsearchable,
+        notices=(*evidence.notices, *_weights_notice(settings, rules), *not_copied(evidence, mode, rules.profile)),
         empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best),
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memory_tui.engine import Engine
     from memory_tui.tui.app import MemoryApp
     from memory_tui.tui.bridge import Bridge
+    from memory_tui.tui.facts import Facts
     from memory_tui.tui.session import Tuning
 
 
@@ -23,6 +24,7 @@ class Doing(App[int]):
 
     bridge: Bridge
     engine: Engine | None
+    facts: Facts | None
     tuning: Tuning | None
     """Where the knobs are; known when the engine is open."""
 
@@ -202,6 +204,9 @@ class Doing(App[int]):
         if place is None or self.engine is None or self.view is None:
             return
         line = self.view.line_in_note()
+        if any(row.path == place[0] and row.source == "sessions" for row in (self.facts.rows if self.facts else ())):
+            self.tell("A transcript is what was said in a session; it is not edited.")
+            return
         with self.suspend():
             problem = edit(str(self.engine.workspace / place[0]), line)
         if not self.engine.watching:

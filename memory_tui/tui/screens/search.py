@@ -252,7 +252,8 @@ class SearchView(Explaining):
         if hit is not None:
             from memory_tui.tui.screens.reader import ReaderView
 
-            self.app.push_screen(ReaderView(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line)))
+            words = self.trace.plan.words if self.trace else ()
+            self.app.push_screen(ReaderView(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line), words))
 
     def back(self) -> bool:
         """A depth of the why pane back, then from the other panes to the hits, if there are any."""
