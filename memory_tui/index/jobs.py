@@ -92,12 +92,15 @@ def jobs(store: Store, space: Space) -> list[Job]:
 
 def texts(store: Store, job: Job) -> list[tuple[str, str]]:
     """Hash and text of what a job has to embed; texts that no note holds any more, and blank ones, are let go."""
-    rows = store.query("SELECT t.hash, min(c.text) FROM batch_texts t LEFT JOIN chunks c ON c.hash = t.hash "
-                       "AND c.embedding_id IS NULL WHERE t.job = ? GROUP BY t.hash ORDER BY min(c.id)", (job.id,))
-    found = [(digest, text) for digest, text in rows if text and text.strip()]
-    if len(found) < len(rows):
-        kept = {digest for digest, _ in found}
-        release(store, job, [digest for digest, _ in rows if digest not in kept])
+    # The order of the tables is given, because chunks cannot be looked up by hash, and the other way takes minutes.
+    rows = store.query(
+        "SELECT c.hash, c.text, min(c.id) FROM chunks c CROSS JOIN batch_texts t ON t.hash = c.hash AND t.job = ? "
+        "WHERE c.embedding_id IS NULL AND c.occurrence = 0 GROUP BY c.hash ORDER BY min(c.id)", (job.id,))
+    found = [(digest, text) for digest, text, _ in rows if text.strip()]
+    kept = {digest for digest, _ in found}
+    claimed = store.query("SELECT hash FROM batch_texts WHERE job = ?", (job.id,))
+    if len(kept) < len(claimed):
+        release(store, job, [digest for (digest,) in claimed if digest not in kept])
     return found
 
 
