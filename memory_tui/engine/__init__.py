@@ -194,25 +194,22 @@ class Engine:
         """Rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
         from memory_tui.index import sizes
 
-        with self._asking.looking() as store:
-            return sizes.tables(store)
+        return self._asking.look(sizes.tables)
 
     def estimate(self) -> Estimate:
         """What making the whole index anew would cost, in files, texts, seconds and dollars; asks nobody."""
         from memory_tui.index.estimate import estimate
 
-        with self._asking.looking() as store:
-            recipe = store.recipe()
-            identity = self._chain.known_identity() or (recipe.identity if recipe else None)
-            return estimate(store, scan(self.plan.roots), identity, self.settings.whole("chunking.tokens"),
-                            self.settings.whole("chunking.overlap"), self._upkeep.speed)
+        seen, known = scan(self.plan.roots), self._chain.known_identity()
+        return self._asking.look(lambda store: estimate(
+            store, seen, known or store.identity(), self.settings.whole("chunking.tokens"),
+            self.settings.whole("chunking.overlap"), self._upkeep.speed))
 
     def verify(self) -> tuple[str, ...]:
         """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
         from memory_tui.index import check
 
-        with self._asking.looking() as store:
-            return tuple(check.problems(store))
+        return self._asking.look(lambda store: tuple(check.problems(store)))
 
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed."""
@@ -295,20 +292,18 @@ class Engine:
 
         probe = self._chain.probe() if deep else None
         seen = scan(self.plan.roots)
-        with self._asking.looking() as store:
-            return overview.status(
-                self.plan, store, seen, self._upkeep.freshness(store, seen),
-                health=self._chain.health(),
-                watching=(self.watching, self._upkeep.watch_detail), probe=probe, notices=self.notices(),
-                supplied=self.embedding.supplied(store), paused=self._upkeep.paused)
+        return self._asking.look(lambda store: overview.status(
+            self.plan, store, seen, self._upkeep.freshness(store, seen), health=self._chain.health(),
+            watching=(self.watching, self._upkeep.watch_detail), probe=probe, notices=self.notices(),
+            supplied=self.embedding.supplied(store), paused=self._upkeep.paused))
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""
         from memory_tui import overview
 
         seen = scan(self.plan.roots)
-        with self._asking.looking() as store:
-            return overview.file_rows(store, seen, self._upkeep.freshness(store, seen))
+        return self._asking.look(
+            lambda store: overview.file_rows(store, seen, self._upkeep.freshness(store, seen)))
 
     def read(self, path: str) -> Document:
         """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
@@ -324,8 +319,8 @@ class Engine:
 
         seen = scan(self.plan.roots)
         found = why_path(self.plan.roots, path, seen)
-        with self._asking.looking() as store:
-            return overview.file_verdict(found, store, self._upkeep.freshness(store, seen))
+        return self._asking.look(
+            lambda store: overview.file_verdict(found, store, self._upkeep.freshness(store, seen)))
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> Note:
         """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""

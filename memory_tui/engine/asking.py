@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
-from memory_tui.errors import IndexUnavailable
+from memory_tui.errors import IndexDamaged, IndexUnavailable
 from memory_tui.index.readers import Cancel, Readers
 from memory_tui.search.trace import ChunkRef, Notice
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.gather import Dates
     from memory_tui.settings import Settings
+
+Outcome = TypeVar("Outcome")
 
 
 class Asking:
@@ -47,23 +49,30 @@ class Asking:
         with self._readers.borrow(self._upkeep.path) as store:
             if store is None:
                 raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
-            yield store
+            try:
+                yield store
+            except IndexDamaged as error:
+                self._upkeep.doubt(error)
+                raise
 
-    @contextmanager
-    def looking(self) -> Iterator[Store]:
-        """A read-only connection, or one to nothing while there is no index that can be read. Raises Cancelled."""
+    def look(self, run: Callable[[Store], Outcome]) -> Outcome:
+        """What `run` makes of a read-only connection; of one to nothing where there is no index that can be read.
+
+        Raises Cancelled.
+        """
         from memory_tui.index.store import Store
 
-        with ExitStack() as stack:
-            try:
-                store = stack.enter_context(self._readers.borrow(self._upkeep.path))
-            except IndexUnavailable as error:
-                self._upkeep.doubt(error)
-                store = None
-            if store is None:
-                store = Store.nothing(self._upkeep.path)
-                stack.callback(store.close)
-            yield store
+        try:
+            with self._readers.borrow(self._upkeep.path) as store:
+                if store is not None:
+                    return run(store)
+        except IndexUnavailable as error:
+            self._upkeep.doubt(error)
+        nothing = Store.nothing(self._upkeep.path)
+        try:
+            return run(nothing)
+        finally:
+            nothing.close()
 
     def gather(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
         """What the index knows about `query`. Raises QueryError, Cancelled, IndexUnavailable."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import IndexBusy
+from memory_tui.errors import IndexBusy, IndexDamaged
 from memory_tui.index import lock, place, seal
 
 if TYPE_CHECKING:
@@ -52,6 +52,13 @@ class Opening:
         store.close()
         if whole and not moved and not self._shared():
             seal.put(store.path)
+
+    def examine(self, store: Store) -> None:
+        """Raises IndexDamaged when `store` is not whole, upon which its file is moved aside."""
+        from memory_tui.index import check
+
+        if problems := check.problems(store):
+            raise IndexDamaged(f"The index {self.path} is damaged ({problems[0]}).")
 
     def _store(self) -> Store:
         from memory_tui.index.store import Store

@@ -18,7 +18,7 @@ from memory_tui.engine.clock import Clock, Stops
 from memory_tui.engine.keeping import Keeping
 from memory_tui.engine.opening import Opening
 from memory_tui.engine.supply import Supply
-from memory_tui.errors import Cancelled, IndexBusy, IndexUnavailable, MemoryTuiError
+from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexUnavailable, MemoryTuiError
 from memory_tui.events import Event, IndexingPaused, Noticed, ProviderChanged, SyncProgress, WatchChanged
 from memory_tui.index import lock
 from memory_tui.index.writer import Writer
@@ -237,11 +237,14 @@ class Upkeep:
         return found
 
     def doubt(self, error: IndexUnavailable) -> None:
-        """A reader could not use the index: say so, once; the next sync that opens it deals with it."""
+        """A reader could not use the index: say so, once. What stays mends it now, what does not with the next sync."""
         text = f"{error.message} {error.next_step}".rstrip()
         if text not in self.notices:
             self.notices.append(text)
             self._notice(text)
+            if self.batches.resident and isinstance(error, IndexDamaged):
+                self._writer.submit(self._opening.examine)
+                self.request_sync("lost")
 
     def _check_paused(self) -> None:
         if self.paused:

@@ -1,0 +1,400 @@
+"""What can happen to an index file: it is noticed, told, put aside, and made again from notes that nobody touched."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from helpers_time import LONG
+from test_engine import Heard
+
+from memory_tui import events
+from memory_tui.engine import Engine, Options
+from memory_tui.errors import IndexUnavailable, MemoryTuiError
+from memory_tui.index import check, seal
+from memory_tui.index.store import Store
+
+NOTES = 30
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    for number in range(NOTES):
+        (folder / "memory" / f"{number}.md").write_text(f"note {number} about gardens and coffee number{number}\n" * 40)
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    return tmp_path / "i" / "index.sqlite"
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def opened(workspace: Path, index: Path, heard: Heard) -> Iterator[Callable[[], Engine]]:
+    engines: list[Engine] = []
+
+    def one(**changes: str) -> Engine:
+        engines.append(Engine.open(Options(
+            workspace=str(workspace), index=str(index), provider="scripted",
+            changes=(("sync.watchDebounceMs", "50"), *changes.items())), heard))
+        return engines[-1]
+
+    before = untouched(workspace)
+    yield one
+    for engine in engines:
+        engine.close()
+    assert untouched(workspace) == before or os.environ.get("EDITED") == "1", "the notes are nobody's to change"
+
+
+def untouched(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "memory").iterdir()}
+
+
+def said(heard: Heard) -> str:
+    return "\n".join(event.text for event in heard.events if isinstance(event, events.Noticed))
+
+
+def whole(engine: Engine) -> None:
+    """All notes are fresh and found, and nothing is wrong with the file."""
+    status = engine.status()
+    assert (status.freshness.fresh, status.freshness.pending) == (NOTES, ())
+    assert engine.search("number7").recalled[0].chunk.path == "memory/7.md"
+    assert engine.verify() == ()
+
+
+def flip(path: Path, seed: int, count: int = 400) -> None:
+    """Turn bits over all of a file but its first page."""
+    data = bytearray(path.read_bytes())
+    rng = random.Random(seed)
+    for _ in range(count):
+        data[rng.randrange(16384, len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+
+
+BROKEN: dict[str, Callable[[Path], object]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "text": lambda path: path.write_text("my shopping list\n" * 900),
+    "zeroed header": lambda path: path.write_bytes(bytes(4096) + path.read_bytes()[4096:]),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "flipped bits": lambda path: flip(path, 1),
+    "deleted": lambda path: path.unlink(),
+    "another program's": lambda path: (path.unlink(), apsw.Connection(str(path)).execute("CREATE TABLE t(x)")),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_what_happened_while_it_was_closed_is_noticed_and_mended(
+        opened: Callable[[], Engine], index: Path, heard: Heard, how: str) -> None:
+    with opened() as engine:
+        engine.sync()
+    BROKEN[how](index)
+    with opened() as engine:
+        assert engine.sync().indexed == NOTES
+        assert "made again" in said(heard) or "a new index begun" in said(heard)
+        whole(engine)
+    kept = [path.name for path in index.parent.glob("*.damaged-*")]
+    assert bool(kept) == (how not in ("empty", "deleted"))
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_what_happens_while_it_is_open_is_noticed_and_mended(
+        opened: Callable[[], Engine], index: Path, heard: Heard, how: str) -> None:
+    engine = opened()
+    engine.start()
+    heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
+    assert engine.wait_idle(LONG)
+    other = index.with_name("other")
+    if how == "deleted":
+        index.unlink()
+    else:
+        now = apsw.Connection(str(index))
+        now.execute("VACUUM INTO ?", (str(other),))
+        now.close()
+        BROKEN[how](other)
+        other.replace(index)
+    for side in ("-wal", "-shm"):
+        index.with_name(index.name + side).unlink(missing_ok=True)
+    engine.request_sync("search")
+    assert engine.wait_idle(LONG)
+    heard.wait_for(lambda e: isinstance(e, events.Noticed))
+    whole(engine)
+
+
+def test_a_file_that_was_closed_well_is_not_checked_again(
+        opened: Callable[[], Engine], index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened() as engine:
+        engine.sync()
+    looked: list[Path] = []
+    real = check.problems
+    monkeypatch.setattr(check, "problems", lambda store: (looked.append(store.path), real(store))[1])
+    with opened() as engine:
+        engine.sync()
+    assert looked == []
+    seal.path_of(index).unlink()
+    with opened() as engine:
+        engine.sync()
+    assert looked == [index]
+
+
+def test_an_index_put_back_from_a_copy_follows_the_disk(
+        opened: Callable[[], Engine], index: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened() as engine:
+        engine.sync()
+    shutil.copy(index, index.with_name("copy"))
+    monkeypatch.setenv("EDITED", "1")
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    engine = opened()
+    engine.sync()
+    assert engine.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    index.with_name("copy").replace(index)
+    for side in ("-wal", "-shm"):
+        index.with_name(index.name + side).unlink(missing_ok=True)
+    assert [item.path for item in engine.status().freshness.pending] == ["memory/new.md"]
+    engine.sync()
+    assert engine.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    assert engine.status().freshness.fresh == NOTES + 1
+
+
+def crashed(workspace: Path, index: Path, folder: Path) -> Path:
+    """A copy of an index in the middle of its life, with a write-ahead log that was never folded in."""
+    with Engine.open(Options(workspace=str(workspace), index=str(index), provider="scripted")) as engine:
+        engine.sync()
+        folder.mkdir()
+        for side in ("", "-wal"):
+            shutil.copy(index.with_name(index.name + side), folder / (index.name + side))
+    return folder / index.name
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_power_lost_in_the_middle_of_the_log(
+        workspace: Path, index: Path, tmp_path: Path, heard: Heard, seed: int) -> None:
+    copy = crashed(workspace, index, tmp_path / "copy")
+    log = copy.with_name(copy.name + "-wal")
+    size = log.stat().st_size
+    assert size
+    os.truncate(log, random.Random(seed).randrange(size))
+    with Engine.open(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
+        engine.sync()
+        whole(engine)
+
+
+@pytest.mark.parametrize("log", ["missing", "of another index", "flipped"])
+def test_a_log_that_is_missing_or_foreign(
+        workspace: Path, index: Path, tmp_path: Path, heard: Heard, log: str) -> None:
+    copy = crashed(workspace, index, tmp_path / "copy")
+    path = copy.with_name(copy.name + "-wal")
+    if log == "missing":
+        path.unlink()
+    elif log == "flipped":
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 255
+        path.write_bytes(data)
+    else:
+        other = crashed(workspace, tmp_path / "o" / index.name, tmp_path / "other")
+        shutil.copy(other.with_name(other.name + "-wal"), path)
+    with Engine.open(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
+        engine.sync()
+        whole(engine)
+
+
+def test_two_names_of_one_file_are_refused(opened: Callable[[], Engine], index: Path) -> None:
+    with opened() as engine:
+        engine.sync()
+    os.link(index, index.with_name("second.sqlite"))
+    with opened() as engine, pytest.raises(IndexUnavailable, match="hard link"):
+        engine.sync()
+    index.with_name("second.sqlite").unlink()
+    with opened() as engine:
+        engine.sync()
+        whole(engine)
+
+
+def test_a_link_leads_to_one_lock_and_one_index(opened: Callable[[], Engine], index: Path, workspace: Path) -> None:
+    with opened() as engine:
+        engine.sync()
+    link = index.with_name("link.sqlite")
+    link.symlink_to(index)
+    with Engine.open(Options(workspace=str(workspace), index=str(link), provider="scripted")) as engine:
+        assert engine.sync().unchanged == NOTES
+        assert engine.status().db_path == str(index)
+
+
+FULL = """
+import resource, sys
+from memory_tui.engine import Engine, Options
+from memory_tui.errors import MemoryTuiError
+workspace, index, room, force = sys.argv[1:]
+with Engine.open(Options(workspace=workspace, index=index, provider="scripted")) as engine:
+    engine.status()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), int(room)))
+    try:
+        engine.sync(force=force == "force")
+        print("went through")
+    except MemoryTuiError as error:
+        print(type(error).__name__, error.message)
+    status = engine.status()
+    print(status.chunks, len(status.freshness.failed))
+"""
+
+
+def with_room(workspace: Path, index: Path, room: int, force: str = "") -> list[str]:
+    done = subprocess.run([sys.executable, "-c", FULL, str(workspace), str(index), str(room), force],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("room", [20_000, 150_000, 600_000])
+def test_a_disk_that_fills_up_leaves_what_was_there(
+        opened: Callable[[], Engine], workspace: Path, index: Path, room: int) -> None:
+    lines = with_room(workspace, index, room)
+    assert "went through" in lines[0] or "IndexUnavailable" in lines[0]
+    with opened() as engine:
+        engine.sync()
+        whole(engine)
+
+
+def test_a_disk_that_fills_up_during_a_rebuild_leaves_the_old_index(
+        opened: Callable[[], Engine], workspace: Path, index: Path) -> None:
+    with opened() as engine:
+        engine.sync()
+        before = engine.status()
+    lines = with_room(workspace, index, before.db_bytes // 2, "force")
+    assert "IndexUnavailable" in lines[0]
+    assert lines[1].split() == [str(before.chunks), "0"]
+    with opened() as engine:
+        assert engine.sync(force=True).rebuilt
+        whole(engine)
+
+
+def test_too_little_memory_is_an_error_and_no_damage(
+        opened: Callable[[], Engine], workspace: Path, index: Path) -> None:
+    with opened() as engine:
+        engine.sync()
+    code = ("import resource, sys\n"
+            "from memory_tui.engine import Engine, Options\n"
+            "import numpy, apsw\n"
+            "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
+            "resource.setrlimit(resource.RLIMIT_AS, (used + (12 << 20), used + (12 << 20)))\n"
+            "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted')) as engine:\n"
+            "    engine.sync(force=True)\n")
+    subprocess.run([sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, timeout=60,
+                   check=False)
+    with opened() as engine:
+        engine.sync()
+        whole(engine)
+
+
+READERS = """
+import sys, time
+from memory_tui.engine import Engine, Options
+end = time.monotonic() + float(sys.argv[3])
+with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted",
+                         changes=(("sync.onSearch", "off"),))) as engine:
+    asked = 0
+    while time.monotonic() < end:
+        trace = engine.search(f"number{asked % 30} gardens")
+        assert trace.recalled, trace
+        assert engine.status().chunks
+        asked += 1
+    print(asked)
+"""
+
+
+def test_many_processes_and_nobody_hears_of_a_lock(
+        opened: Callable[[], Engine], workspace: Path, index: Path, heard: Heard) -> None:
+    engine = opened()
+    engine.sync()
+    command = [sys.executable, "-c", READERS, str(workspace), str(index), "1.5"]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    writing = 0
+    while any(reader.poll() is None for reader in readers):
+        engine.sync(force=True)
+        writing += 1
+    for reader in readers:
+        out, err = reader.communicate()
+        assert reader.returncode == 0, err
+        assert int(out) > 0
+    assert writing
+    assert "lock" not in said(heard)
+
+
+def test_readers_in_other_processes_follow_a_rebuild(
+        opened: Callable[[], Engine], workspace: Path, index: Path) -> None:
+    reader = opened()
+    reader.sync()
+    assert reader.search("number7").recalled
+    before = reader.status().generation
+    code = ("import sys\nfrom memory_tui.engine import Engine, Options\n"
+            "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted',\n"
+            "        changes=(('chunking.tokens', '50'), ('chunking.overlap', '0')))) as engine:\n"
+            "    print(engine.sync().chunks)\n")
+    done = subprocess.run([sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, text=True,
+                          timeout=60, check=True)
+    trace = reader.search("number7 gardens")
+    assert reader.status().chunks == int(done.stdout)
+    assert reader.status().generation > before
+    assert trace.recalled[0].chunk.path == "memory/7.md"
+
+
+def test_what_a_dead_process_left_beside_the_index_is_swept(opened: Callable[[], Engine], index: Path) -> None:
+    with opened() as engine:
+        engine.sync()
+    for side in ("", "-wal", "-shm"):
+        index.with_name(f"{index.name}.next{side}").write_bytes(b"half an index")
+    with opened() as engine:
+        assert any(file.what == "beside" for file in engine.status().storage)
+        engine.sync()
+        whole(engine)
+    assert list(index.parent.glob("*.next*")) == []
+
+
+def test_a_reader_that_meets_damage_says_so_and_the_next_sync_mends_it(
+        opened: Callable[[], Engine], index: Path, heard: Heard) -> None:
+    with opened() as engine:
+        engine.sync()
+    flip(index, 3, 3000)
+    with opened() as engine:
+        status = engine.status()
+        assert status.chunks == 0 or status.freshness.total == NOTES
+        with pytest.raises(MemoryTuiError, match=r"damaged|cannot be read"):
+            engine.search("number7")
+        engine.sync()
+        whole(engine)
+
+
+def test_nothing_that_lies_about_is_lax(opened: Callable[[], Engine], index: Path) -> None:
+    old = os.umask(0)
+    try:
+        with opened() as engine:
+            engine.sync()
+            engine.sync(force=True)
+            lax = [path.name for path in index.parent.iterdir() if path.stat().st_mode & 0o077]
+    finally:
+        os.umask(old)
+    assert lax == []
+    assert index.parent.stat().st_mode & 0o077 == 0
+
+
+def test_an_index_that_is_read_while_it_is_made_has_whole_notes(
+        workspace: Path, index: Path, opened: Callable[[], Engine]) -> None:
+    engine = opened()
+    engine.sync()
+    reader = Store.open(index, read_only=True)
+    assert check.problems(reader) == []
+    reader.close()
