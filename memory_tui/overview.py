@@ -284,23 +284,9 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
         fallback=supplied.fallback.as_dict() if supplied.fallback else None,
         watching=watching[0], watch_detail=watching[1], read_only=plan.read_only,
         freshness=fresh(scan, freshness), embedding_probe=probe, paused=paused,
-        notices=(*notices, *_doubts(freshness), *_lost(plan, vec0)),
+        notices=(*notices, *_lost(plan, vec0)),
         keeper=writing(store.path, "keeper"), writer=writing(store.path, "lock"), storage=sizes.files(store.path),
         withheld=tuple(store.withheld()), links=supplied.links)
-
-
-def _doubts(freshness: Freshness) -> list[Notice]:
-    """What a person has to decide, or should know, about index and disk."""
-    found = []
-    if freshness.shrink is not None:
-        found.append(Notice(
-            "shrink", f"{freshness.shrink.reason}; they stay in the index until you agree.",
-            "Bring them back, or run memory-tui index --accept-shrink."))
-    if freshness.rebuild:
-        found.append(Notice(
-            "rebuild", f"The index was made otherwise ({'; '.join(freshness.rebuild)}); it answers until a new one is "
-                       "whole.", "Run memory-tui index."))
-    return found
 
 
 def _full_text(store: Store) -> dict[str, Any]:

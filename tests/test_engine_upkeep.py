@@ -219,6 +219,41 @@ def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper
     assert engine.status().freshness.fresh == 12
 
 
+def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
+        engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memory_tui.engine import outlook
+
+    monkeypatch.setattr(outlook, "_YOUNG_SECONDS", 0.0)
+    engine.sync()
+    (workspace / "memory" / "1.md").write_text("a zebra\n")
+    (workspace / "memory" / "2.md").unlink()
+    trace = engine.search("gardens")
+    told = {item.path: (item.state, item.detail) for item in trace.unsearchable}
+    assert told["memory/1.md"] == ("pending", "changed")
+    assert told["memory/2.md"] == ("pending", "deleted")
+    # It was also asked for in the background.
+    assert engine.wait_idle(LONG)
+    assert engine.search("zebra").recalled[0].chunk.path == "memory/1.md"
+
+
+def test_a_search_of_an_index_made_otherwise_says_so(engine: Engine, options: Options) -> None:
+    engine.sync()
+    engine.close()
+    with Engine.open(with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"),
+                                  ("sync.onSearch", "off"))) as other:
+        trace = other.search("gardens")
+        assert trace.recalled
+        [notice] = [notice for notice in trace.notices if notice.code == "rebuild"]
+        assert "chunk tokens: 400 is now 50" in notice.message
+
+
+def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
+    with pytest.raises(IndexUnavailable, match="Nothing is indexed yet"):
+        engine.search("gardens")
+    assert engine.wait_idle(LONG)
+    assert engine.search("gardens").recalled
+
+
 # --- by the clock --------------------------------------------------------------------------------------------------
 
 def test_without_a_watcher_the_interval_finds_what_was_saved(
@@ -238,10 +273,9 @@ def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
     from memory_tui.index import watch
 
     monkeypatch.setattr("memory_tui.engine.clock.SWEEP_SECONDS", 0.1)
-    monkeypatch.setattr(watch, "_can_matter", lambda change, path: False)
+    monkeypatch.setattr(watch.Watcher, "_announce", lambda watcher: None)
     engine.start()
-    # The watcher announces once by itself, because it does not know what happened before.
-    heard.wait_for(lambda e: isinstance(e, events.SyncFinished) and e.reason == "watch")
+    heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
     assert engine.wait_idle(LONG)
     (workspace / "memory" / "late.md").write_text("a zebra")
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/late.md")

@@ -136,6 +136,7 @@ class Engine:
         """What a person should know about configuration, index and provider before trusting an answer."""
         found = [Notice("config", problem) for problem in self.plan.config.problems]
         found += [Notice("index", text) for text in self._upkeep.notices]
+        found += self._upkeep.outlook.doubts()
         if (error := self._chain.error) is not None:
             found.append(Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step))
         if waiting := self._upkeep.batches.waiting:

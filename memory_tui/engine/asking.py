@@ -48,6 +48,7 @@ class Asking:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
         with self._readers.borrow(self._upkeep.path) as store:
             if store is None:
+                self._upkeep.missing()
                 raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
             try:
                 yield store
@@ -60,17 +61,31 @@ class Asking:
 
         Raises Cancelled.
         """
-        from memory_tui.index.store import Store
-
         try:
-            with self._readers.borrow(self._upkeep.path) as store:
-                if store is not None:
-                    return run(store)
+            with self.looking() as store:
+                return run(store)
         except IndexUnavailable as error:
             self._upkeep.doubt(error)
+        with self._nothing() as store:
+            return run(store)
+
+    @contextmanager
+    def looking(self) -> Iterator[Store]:
+        """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
+        with self._readers.borrow(self._upkeep.path) as store:
+            if store is not None:
+                yield store
+                return
+        with self._nothing() as store:
+            yield store
+
+    @contextmanager
+    def _nothing(self) -> Iterator[Store]:
+        from memory_tui.index.store import Store
+
         nothing = Store.nothing(self._upkeep.path)
         try:
-            return run(nothing)
+            yield nothing
         finally:
             nothing.close()
 
@@ -78,12 +93,12 @@ class Asking:
         """What the index knows about `query`. Raises QueryError, Cancelled, IndexUnavailable."""
         from memory_tui.search.gather import Sources, gather
 
-        self._upkeep.sweep()
-        with self.reader() as store, cancel.around(store.interrupt):
+        with (self.reader() as store, self._upkeep.searching(store) as unsearchable,
+              cancel.around(store.interrupt)):
             corpus, dates = self._current(store)
             provider = self._chain.of_space(corpus.identity) if corpus.identity and not by_words else None
-            sources = Sources(store, corpus, dates, provider, unsearchable=self._upkeep.unsearchable,
-                              notices=self._notices(), first=self._upkeep.first)
+            sources = Sources(store, corpus, dates, provider, unsearchable=unsearchable, notices=self._notices(),
+                              first=self._upkeep.first)
             self._upkeep.first = False
             return gather(query, sources, now, source)
 

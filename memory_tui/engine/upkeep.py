@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_tui.embed.chain import NONE
 from memory_tui.engine.batches import Batches, followed
 from memory_tui.engine.clock import Clock, Stops
 from memory_tui.engine.keeping import Keeping
 from memory_tui.engine.opening import Opening
+from memory_tui.engine.outlook import Outlook
 from memory_tui.engine.supply import Supply
 from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexUnavailable, MemoryTuiError
 from memory_tui.events import Event, IndexingPaused, Noticed, ProviderChanged, SyncProgress, WatchChanged
 from memory_tui.index import lock
 from memory_tui.index.writer import Writer
-from memory_tui.search.trace import Unsearchable
 from memory_tui.workspace.roots import Scan, scan
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memory_tui.index.sync import SyncReport
     from memory_tui.index.watch import Watcher
     from memory_tui.launch import Plan
+    from memory_tui.search.trace import Unsearchable
 
 Outcome = TypeVar("Outcome")
 
@@ -55,10 +56,7 @@ class Upkeep:
                  tell: Callable[[Event], None]) -> None:
         self.first = False
         """Whether the index was made for the question that is asked next."""
-        self.unsearchable: tuple[Unsearchable, ...] = ()
-        """What a search could not find at the last look, and why."""
-        self.seen: Freshness | None = None
-        """What the last look found."""
+        self.outlook = Outlook(plan, chain)
         self.watch_detail = "off"
         self.progress: SyncProgress | None = None
         """The last news of the sync that runs; None while none does."""
@@ -79,7 +77,7 @@ class Upkeep:
         self._keeping = Keeping(lambda: self.path, self._tell)
         self._again = False
         self._clock = Clock(self._tick, self._writer.closing)
-        self._swept = self._yielded = self._synced = 0.0
+        self._yielded = self._synced = 0.0
         self._sync_wanted = False
 
     @property
@@ -209,32 +207,32 @@ class Upkeep:
             except IndexBusy as error:
                 self.notices.append(f"{error.message} {error.next_step}")
 
-    def sweep(self) -> None:
-        """Look for changed files in the background, when nobody is watching and the last look is a while ago."""
-        due = time.monotonic() - self._swept > _SWEEP_SECONDS
-        if due and not self.watching and self._plan.settings.on("sync.onSearch"):
-            self._swept = time.monotonic()
+    @contextmanager
+    def searching(self, store: Store) -> Iterator[tuple[Unsearchable, ...]]:
+        """Around a search of `store`: what it cannot find, seen now where a look is cheap.
+
+        What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
+        """
+        stale = self.outlook.glance(store)
+        due = self.outlook.age > _SWEEP_SECONDS and not self.watching
+        try:
+            yield self.outlook.unsearchable
+        finally:
+            if (stale or due) and self._plan.settings.on("sync.onSearch"):
+                self.outlook.put_off()
+                self.request_sync("search")
+
+    def missing(self) -> None:
+        """Somebody asks, and there is no index: begin one, where `sync.onSearch` allows."""
+        if self._plan.settings.on("sync.onSearch") and not self._plan.once:
             self.request_sync("search")
 
     def freshness(self, store: Store, seen: Scan) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
-        from memory_tui.index import jobs, schema, shrink, sync
-        from memory_tui.index.freshness import compare
+        from memory_tui.index import jobs
 
         self.batches.waiting = jobs.waiting(store)
-        has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
-        wanted = None if has is None else sync.recipe_for(
-            roots, self._chain.provider(), settings,
-            self._chain.known_identity() or (None if self._chain.name == NONE else has.identity))
-        rebuild = schema.differences(has, wanted) if has and wanted else ()
-        found = compare(seen, store.known(), settings, rebuild=rebuild, roots=roots,
-                        devices=shrink.from_text(store.meta(shrink.KEY)))
-        self.unsearchable = tuple(
-            [Unsearchable(f.path, f.state, f.detail) for f in found.stale.values() if f.detail != "rebuild"]
-            + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out])
-        self._swept = time.monotonic()
-        self.seen = found
-        return found
+        return self.outlook.look(store, seen)
 
     def doubt(self, error: IndexUnavailable) -> None:
         """A reader could not use the index: say so, once. What stays mends it now, what does not with the next sync."""

@@ -73,7 +73,8 @@ class Embedder:
             made = self._keep_paid(batch, failure)
             if state_of(failure) not in OF_THE_TEXT:
                 self._provider = None
-            elif len(batch) > 1:
+            elif len(batch) > 1 and not made:
+                # It was refused as a whole, and nothing was made of it: perhaps one text alone is to blame.
                 for digest in batch:
                     if digest not in made and self._provider is not None:
                         made |= self._make(self._provider, [digest], texts)
