@@ -180,7 +180,7 @@ def _hit(hit: Candidate, with_source: bool) -> Hit:
 def _miss(lost: Candidate) -> Miss:
     chunk = lost.chunk
     return {"path": chunk.path, "startLine": chunk.start_line, "endLine": chunk.end_line, "score": lost.score,
-            "reason": wording.sentence(lost.verdict)}
+            "reason": one_line(wording.sentence(lost.verdict))}
 
 
 def clamp(results: list[Hit], most: int) -> Clamped | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
 from typing import TYPE_CHECKING
 
 from memory_tui.cli.common import Declare, Run, options, positive
@@ -43,6 +44,9 @@ def _mcp(given: argparse.Namespace) -> int:
         return _print_config(given)
     from memory_tui.agent import sdk
 
+    if sys.stdin.isatty():
+        sys.stderr.write("memory-tui: an agent starts this and speaks MCP to it; --print-config prints the entry for "
+                         "yours. Ctrl+C ends it.\n")
     sdk.load()
     from memory_tui.agent.host import Host, Wishes
     from memory_tui.agent.server import serve
