@@ -264,6 +264,11 @@ class Corpus:
         return self._pick(self._block.matrix[: self._used] @ query)
 
 
+def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
+    """Each of `rows` (from 0) once, in order: numpy's own `unique` imports masked arrays first, for 30 ms."""
+    return np.flatnonzero(np.bincount(rows))
+
+
 def cosines(corpus: Corpus, query: Vectors) -> Vectors:
     """Float32 array (chunks,): the cosine of each row with the unit vector `query`, 0 for a row without a vector."""
     if not corpus.dims:
@@ -281,7 +286,7 @@ def cosines_vec0(
     scores = np.full(len(corpus), -np.inf, np.float32)
     found = store.nearest(query, count + 1)
     near = corpus.rows_of([rowid for rowid, _ in found[:count]])
-    rows = np.unique(np.concatenate([near[near >= 0], np.asarray(also, np.int64)]))
+    rows = distinct(np.concatenate([near[near >= 0], np.asarray(also, np.int64)]))
     if len(found) > count and found[count][1] - found[count - 1][1] < _TIE:
         # Which of equal rows are the nearest is decided by their order in the index, which vec0 does not keep.
         rows = np.arange(len(corpus))

@@ -14,7 +14,7 @@ from memory_tui.embed.provider import Provider, Vectors
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index import abilities
 from memory_tui.index.store import Store
-from memory_tui.index.vectors import Corpus, Flags, cosines, cosines_vec0, vectors_of
+from memory_tui.index.vectors import Corpus, Flags, cosines, cosines_vec0, distinct, vectors_of
 from memory_tui.search import scoring
 from memory_tui.search.evidence import Age, Evidence, Postings, Rows, Side
 from memory_tui.search.faults import ZERO_VECTOR
@@ -65,7 +65,7 @@ class Dates:
             np.array([_midnight(day) if day else times[i] if told[i] else np.nan for i, day in enumerate(shown)],
                      dtype=np.float64),
             ["name" if day else "mtime" if told[i] else "evergreen" for i, day in enumerate(shown)],
-            [day.isoformat() if day else "" for day in shown], len(np.unique(corpus.file_of)))
+            [day.isoformat() if day else "" for day in shown], len(distinct(corpus.file_of)))
 
 
 def _midnight(day: dt.date) -> float:
@@ -127,7 +127,7 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
         if zeros := int(np.count_nonzero(corpus.embedded & ~corpus.has_vector)):
             notices.append(Notice(ZERO_VECTOR, f"Chunks whose vector is all zeros, for want of a known word: {zeros}. "
                                                "Their cosine counts 0 here; OpenClaw counts it 1."))
-        precise = np.union1d(nearest, theirs.postings.rows[:MOST_CANDIDATES])
+        precise = distinct(np.concatenate([nearest, theirs.postings.rows[:MOST_CANDIDATES]]))
         precise = precise[~np.isnan(cosine[precise])]
         cosine[precise] = scoring.cosine(vectors_of(sources.store, corpus, precise), vector)
         # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.

@@ -110,7 +110,9 @@ class _Ranking:
 
     def losers(self) -> Rows:
         """The places of those not recalled, by falling score."""
-        places = np.setdiff1d(np.arange(len(self.order)), np.array(self.decided.recalled, dtype=np.int64))
+        left = np.ones(len(self.order), dtype=np.bool_)
+        left[list(self.decided.recalled)] = False
+        places = np.flatnonzero(left)
         return places[np.argsort(-self.numbers.score[self.order[places]], kind="stable")]
 
     def _diversify(self) -> None:
