@@ -16,6 +16,8 @@ from memory_tui.tui.screens.base import View
 from memory_tui.tui.screens.book import BookView
 from memory_tui.tui.screens.browse import BrowseView
 from memory_tui.tui.screens.compare import CompareView
+from memory_tui.tui.screens.edit import EditArea, EditView
+from memory_tui.tui.screens.history import HistoryView
 from memory_tui.tui.screens.index import IndexView
 from memory_tui.tui.screens.note import NoteView
 from memory_tui.tui.screens.reader import ReaderView
@@ -34,7 +36,7 @@ from memory_tui.tui.widgets.why_pane import WhyPane
 
 NODES = {
     "everywhere": MemoryApp, "list": RowList, "notes": View, "browse": BrowseView, "tree": FileTree, "reader": Reader,
-    "reading": NoteView, "about": AboutPane, "find": FindInput,
+    "reading": NoteView, "about": AboutPane, "find": FindInput, "editor": EditArea, "history": HistoryView,
     "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
     "index": IndexView, "why": WhyPane, "whynot": WhyNotView, "compare": CompareView,
     "book": BookView, "sides": SidesView,
@@ -58,7 +60,7 @@ def test_every_place_has_a_title_and_a_node_with_its_keys() -> None:
 
 
 def test_every_action_is_done_by_somebody() -> None:
-    nodes = [*NODES.values(), ReaderView]
+    nodes = [*NODES.values(), ReaderView, EditView]
     for action in ACTIONS:
         assert any(hasattr(node, f"do_{action.id}") for node in nodes), action.id
 

@@ -202,12 +202,12 @@ def test_a_width_is_never_less_than_the_cells_taken(text: str) -> None:
 
 def test_the_head_of_a_long_note_is_the_beginning_of_the_whole() -> None:
     text = "".join(f"line {i} 外婆\n" for i in range(60_000))
-    head, page = head_of(document(text), []), make_page(document(text), [])
+    head, page = head_of(document(text)), make_page(document(text), [])
     assert head is not None
     assert not head.whole
     assert len(page.lines) == 60_001
     assert list(page.lines[:len(head.lines)]) == list(head.lines)
-    assert head_of(document("short\n"), []) is None
+    assert head_of(document("short\n")) is None
 
 
 # --- Markdown as typed ---------------------------------------------------------------------------------------------

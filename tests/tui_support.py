@@ -100,6 +100,13 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
         await settled(pilot)
 
 
+async def enter(pilot: Pilot[int], text: str) -> None:
+    """Type `text` without waiting for each letter."""
+    for letter in text:
+        pilot.app.post_message(events.Key(_character_to_key(letter), letter))
+    await settled(pilot)
+
+
 async def ask(pilot: Pilot[int], question: str) -> None:
     """Ask `question` and go to the hits."""
     await press(pilot, "slash")

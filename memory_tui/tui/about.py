@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_tui.errors import MemoryTuiError
 from memory_tui.text.display import one_line
 from memory_tui.tui.aging import Aging
 from memory_tui.tui.paint import plural
 
 if TYPE_CHECKING:
+    from memory_tui.agent.recall_log import Entry
     from memory_tui.engine import Engine
     from memory_tui.overview import FileRow
     from memory_tui.tui.page import Page
@@ -67,6 +72,37 @@ def _age(file: FileRow, aging: Aging) -> str:
 
 
 def gather(engine: Engine, page: Page) -> About:
-    """What is known of the note on `page`; reads other notes, so for worker threads only."""
-    del engine
-    return About(page.path)
+    """What is known of the note on `page`; reads the disk, so for worker threads only."""
+    rows, recalled = _recalls(engine, page)
+    return About(page.path, tuple(rows), recalled)
+
+
+def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:
+    """How often agents were given lines of the note, and which; as the lines were counted then."""
+    from memory_tui.agent import recall_log
+
+    place = recall_log.place(engine.workspace)
+    try:
+        entries = _logged(str(place), place.stat().st_mtime_ns)
+    except MemoryTuiError as error:
+        return [Row("recalled", error.message, "bad")], frozenset()
+    except OSError:
+        words = "nothing yet" if engine.settings.on("recall.log") else "not logged (recall.log is off)"
+        return [Row("recalled", words)], frozenset()
+    found = [(entry, hit) for entry in entries for hit in entry.hits if hit.path == page.path]
+    lines = frozenset(line for _, hit in found for line in range(hit.start_line, hit.end_line + 1))
+    if not found:
+        return [Row("recalled", "never, as far as the log goes back")], lines
+    times = len({entry.id for entry, _ in found})
+    last = max(entry.at for entry, _ in found)
+    by = ", ".join(sorted({one_line(entry.client, 20) or "an agent" for entry, _ in found}))
+    return [Row("recalled", f"{plural(times, 'time')}, last {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}, by {by}")], \
+        lines
+
+
+@lru_cache(maxsize=2)
+def _logged(place: str, _changed_ns: int) -> tuple[Entry, ...]:
+    """The recall log, read again only when it has changed."""
+    from memory_tui.agent import recall_log
+
+    return recall_log.read(Path(place)).entries

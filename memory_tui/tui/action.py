@@ -19,6 +19,8 @@ class Context:
 
     ready: bool = False
     read_only: bool = False
+    unwritable: str = ""
+    """Why notes cannot be changed, as a sentence; empty when they can."""
     can_suspend: bool = True
     note: bool = False
     """A note, or a place in one, is under the cursor."""
@@ -76,11 +78,21 @@ def needs_answer(context: Context) -> str:
 
 def needs_editor(context: Context) -> str:
     """A note that may be edited, and a terminal to hand over."""
-    if context.read_only:
-        return "Opened with --read-only: notes are not edited."
+    if context.unwritable:
+        return context.unwritable
     if not context.can_suspend:
         return "This terminal cannot be handed to an editor."
     return needs_note(context)
+
+
+def may_write(context: Context) -> str:
+    """Notes that may be changed."""
+    return context.unwritable or needs_engine(context)
+
+
+def may_change(context: Context) -> str:
+    """A note that may be changed."""
+    return context.unwritable or needs_note(context)
 
 
 def needs_step(context: Context) -> str:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from textual.binding import Binding
 
-from memory_tui.tui import keys_browse, keys_everywhere, keys_index, keys_search
+from memory_tui.tui import keys_browse, keys_everywhere, keys_index, keys_notes, keys_search
 from memory_tui.tui.action import Action, Context, Refusal, shown
 
 __all__ = ["ACTIONS", "Action", "Context", "Refusal", "bindings", "find", "hints", "key_table_markdown", "why_nothing"]
@@ -25,6 +25,8 @@ PLACES: Mapping[str, str] = MappingProxyType({
     "filter": "Filter box",
     "find": "Find box",
     "about": "About the note",
+    "editor": "Editor",
+    "history": "History",
     "results": "Hits",
     "why": "Why",
     "whynot": "Why not a line",
@@ -37,7 +39,7 @@ PLACES: Mapping[str, str] = MappingProxyType({
 """Where an action can belong, and that place's title."""
 
 ACTIONS: tuple[Action, ...] = (
-    *keys_everywhere.ACTIONS, *keys_browse.ACTIONS, *keys_search.ACTIONS, *keys_index.ACTIONS)
+    *keys_everywhere.ACTIONS, *keys_browse.ACTIONS, *keys_notes.ACTIONS, *keys_search.ACTIONS, *keys_index.ACTIONS)
 
 
 def find(name: str, where: Iterable[str]) -> Action:
@@ -58,7 +60,7 @@ def bindings(where: str) -> list[Binding]:
     ]
 
 
-TYPING = frozenset({"query", "filter", "find"})
+TYPING = frozenset({"query", "filter", "find", "editor"})
 """Places where letters are text."""
 
 LAST = ("commands", "help", "leave", "back")

@@ -72,6 +72,7 @@ class MemoryApp(Doing):
         self.error: MemoryTuiError | None = None
         self.facts_signal: Signal[Facts] = Signal(self, "facts")
         self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
+        self.started = time.time()
         self._query = query
         self._told_facts = 0.0
         self.add_modes(("browse", "search", "index"))

@@ -34,6 +34,8 @@ class Bridge:
         self._events: deque[Event] = deque(maxlen=5000)
         self._announced = False
         self._jobs = 0
+        self.writes = 0
+        """How many changes of notes were begun; each has a name of its own, so that none replaces another."""
         self._newest: defaultdict[str, int] = defaultdict(int)
         self._cancel: Cancel | None = None
         self._closed = False
@@ -170,11 +172,11 @@ class Bridge:
             if engine is None or number != self._newest["page"]:
                 return
             try:
-                document, chunks = engine.read(path), engine.chunks_of(path)
-                head = head_of(document, chunks)
+                document = engine.read(path)
+                head = head_of(document)
                 if head is not None:
                     self._app.post_message(messages.PageRead(number, head, None))
-                self._app.post_message(messages.PageRead(number, make_page(document, chunks), None))
+                self._app.post_message(messages.PageRead(number, make_page(document, engine.chunks_of(path)), None))
             except MemoryTuiError as error:
                 self._app.post_message(messages.PageRead(number, None, error))
 

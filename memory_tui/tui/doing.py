@@ -12,11 +12,20 @@ from memory_tui.tui.actions import find, why_nothing
 from memory_tui.tui.screens.base import View
 
 if TYPE_CHECKING:
+    from memory_tui.curate.curator import Done as CurateDone
     from memory_tui.engine import Engine
     from memory_tui.tui.app import MemoryApp
     from memory_tui.tui.bridge import Bridge
     from memory_tui.tui.facts import Facts
     from memory_tui.tui.session import Tuning
+
+
+def _looks_secret(text: str) -> str:
+    """A word of warning where `text` looks as if it held a password or key."""
+    from memory_tui.text.secrets import find as secrets_in
+
+    found = secrets_in(text)
+    return f"This looks like a secret ({found[0].kind}); notes are read by agents." if found else ""
 
 
 class Doing(App[int]):
@@ -172,8 +181,46 @@ class Doing(App[int]):
         self.exit(0)
 
     def do_leave_app(self) -> None:
-        """Quit."""
-        self.exit(0)
+        """Quit; what was typed and not saved is asked about."""
+        from memory_tui.tui.screens.confirm import Confirm
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.exit(0)
+
+        if any(getattr(screen, "unsaved", False) for screen in self.screen_stack):
+            self.push_screen(Confirm("Quit without saving?", "What you typed is not in the note yet. esc goes back to "
+                                     "it, and ctrl+s saves it.", "Throw it away"), answered)
+        else:
+            self.exit(0)
+
+    def do_remember(self) -> None:
+        """Add a line to today's log."""
+        from memory_tui.tui.screens.ask import Ask
+
+        view = self.view
+        if view is None:
+            return
+
+        def said(text: str | None) -> None:
+            if text:
+                self.bridge.writes += 1
+                view.run(f"write {self.bridge.writes}", lambda engine: engine.curator.remember(text), kept)
+
+        def kept(done: CurateDone) -> None:
+            view.say(f"Kept in {', '.join(done.change.paths)}.")
+            self.bridge.look()
+
+        self.push_screen(Ask("Remember this", "One line, added with the time to today's log.", "Keep",
+                             remark=_looks_secret), said)
+
+    def edited(self, path: str, line: int, sentence: str) -> None:
+        """A note was edited on screen: show it as it is now in the view in front."""
+        from memory_tui.tui.screens.note import NoteView
+
+        if isinstance(self.view, NoteView):
+            self.view.read(path, line=line)
+        self.tell(sentence)
 
     def action_help_quit(self) -> None:
         """What ctrl+c says when nothing is selected."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -32,6 +33,8 @@ class Facts:
 
     workspace: str
     read_only: bool
+    unwritable: str
+    """Why notes cannot be changed, as a sentence; empty when they can."""
     profile: str
     profile_origin: str
     mode: Mode
@@ -98,7 +101,8 @@ def gather(engine: Engine) -> Facts:
     status = engine.status()
     provider = _provider(status)
     return Facts(
-        workspace=status.workspace_dir, read_only=status.read_only, profile=status.profile,
+        workspace=status.workspace_dir, read_only=status.read_only,
+        unwritable=_unwritable(status), profile=status.profile,
         profile_origin=status.profile_origin, mode=_mode(status, provider, engine.settings.on("query.hybrid.enabled")),
         chunks=status.chunks, files=status.files, embedded=status.embedded, on_disk=status.freshness.total,
         fresh=status.freshness.fresh, rows=engine.files(), pending=status.freshness.pending,
@@ -111,6 +115,12 @@ def gather(engine: Engine) -> Facts:
         agent=engine.plan.agent.id, agents=tuple(agent.id for agent in engine.plan.config.agents),
         today=datetime.fromtimestamp(engine.now()).date(), aging=_aging(engine),
         notices=status.notices)
+
+
+def _unwritable(status: Status) -> str:
+    if status.read_only:
+        return "Opened with --read-only: notes are not edited."
+    return "" if os.access(status.workspace_dir, os.W_OK) else "You may not write to the folder of the notes."
 
 
 def _aging(engine: Engine) -> Aging:

@@ -69,12 +69,12 @@ def make_page(document: Document, chunks: Sequence[ChunkRef]) -> Page:
     return _page(document, document.text, chunks)
 
 
-def head_of(document: Document, chunks: Sequence[ChunkRef]) -> Page | None:
-    """The beginning of a long note, to show while the rest is made ready; None for a short one."""
+def head_of(document: Document) -> Page | None:
+    """The beginning of a long note, to show while the rest and its chunks are made ready; None for a short one."""
     if len(document.text) < 4 * HEAD:
         return None
     end = document.text.rfind("\n", 0, HEAD)
-    return _page(document, document.text[:end if end > 0 else HEAD], chunks, whole=False)
+    return _page(document, document.text[:end if end > 0 else HEAD], (), whole=False)
 
 
 def _page(document: Document, text: str, chunks: Sequence[ChunkRef], *, whole: bool = True) -> Page:

@@ -65,6 +65,13 @@ class Terminal:
             last = time.perf_counter()
         return last - began
 
+    def until(self, key: str, text: str) -> float:
+        """Seconds from the key until `text` is on the screen."""
+        began = time.perf_counter()
+        os.write(self.terminal, key.encode())
+        self.wait_for(text)
+        return time.perf_counter() - began
+
     def end(self) -> None:
         os.kill(self.child, signal.SIGKILL)
         os.waitpid(self.child, 0)

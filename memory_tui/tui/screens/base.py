@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -19,11 +19,14 @@ from memory_tui.tui.widgets.too_small import TooSmall
 from memory_tui.tui.widgets.truth_bar import TruthBar
 
 if TYPE_CHECKING:
+    from memory_tui.engine import Engine
     from memory_tui.errors import MemoryTuiError
     from memory_tui.search.evidence import Evidence
     from memory_tui.tui.app import MemoryApp
     from memory_tui.tui.messages import Done
     from memory_tui.tui.page import Page
+
+T = TypeVar("T")
 
 
 class View(Screen[None]):
@@ -35,6 +38,11 @@ class View(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("notes"))
     PLACE = ""
     """The view's place in the action table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._awaited: dict[str, tuple[int, Callable[[object], None] | None,
+                                       Callable[[MemoryTuiError], None] | None]] = {}
 
     @property
     def question(self) -> str:
@@ -103,6 +111,7 @@ class View(Screen[None]):
         facts = self.home.facts
         return Context(
             ready=self.home.engine is not None, read_only=facts is not None and facts.read_only,
+            unwritable=facts.unwritable if facts is not None else "",
             can_suspend=self.home.can_suspend, syncing=self.home.progress is not None,
             agents=facts is not None and len(facts.agents) > 1, zoomed=self.maximized is not None,
             note=self.place_in_note() is not None, **self.more_context())
@@ -132,8 +141,27 @@ class View(Screen[None]):
     def page_came(self, number: int, page: Page | None, error: MemoryTuiError | None) -> None:
         """The note of request `number`, or why it cannot be shown."""
 
-    def work_done(self, done: Done, /) -> None:
-        """Work on a worker thread came to its end; `done.kind` says which."""
+    def run(self, kind: str, work: Callable[[Engine], T], then: Callable[[T], None],
+            refused: Callable[[MemoryTuiError], None] | None = None) -> None:
+        """Do `work` on a worker thread, then `then` with what it returns here; what goes wrong is said, or `refused`.
+
+        Newer work of the same `kind` takes the place of older.
+        """
+        self._awaited[kind] = (self.home.bridge.work(kind, work), cast("Callable[[object], None]", then), refused)
+
+    def work_done(self, done: Done) -> None:
+        """Work that `run` began came to its end."""
+        number, then, refused = self._awaited.get(done.kind, (0, None, None))
+        if then is None or number != done.number:
+            return
+        del self._awaited[done.kind]
+        if done.error is None:
+            then(done.value)
+        elif refused is not None:
+            refused(done.error)
+        else:
+            self.say(f"{done.error.message} {done.error.next_step}".strip())
+        self.update_hints()
 
     def worked(self, event: Worked) -> None:
         """News of work that was asked for, or its result; answers that nobody wants any more never come here."""

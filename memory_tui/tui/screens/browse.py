@@ -14,7 +14,7 @@ from textual.widgets import Input
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.days import ABSENT
 from memory_tui.tui.facts import Facts
-from memory_tui.tui.screens.note import NoteView
+from memory_tui.tui.screens.curating import CuratingView
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.query_box import FilterInput
 from memory_tui.tui.widgets.rowlist import RowList
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory_tui.overview import FileRow
 
 
-class BrowseView(NoteView):
+class BrowseView(CuratingView):
     """Files and reader; the reader follows the cursor of the list."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("browse"))

@@ -16,10 +16,8 @@ from textual.widgets import Input
 from memory_tui.errors import MemoryTuiError
 from memory_tui.tui import about
 from memory_tui.tui.actions import bindings
-from memory_tui.tui.finding import MOST, find_in
-from memory_tui.tui.messages import Done
+from memory_tui.tui.finding import MOST, Match, find_in
 from memory_tui.tui.page import Page
-from memory_tui.tui.paint import plural
 from memory_tui.tui.screens.base import View
 from memory_tui.tui.widgets.about_pane import AboutPane
 from memory_tui.tui.widgets.file_tree import state_word
@@ -43,10 +41,8 @@ class NoteView(View):
     def __init__(self) -> None:
         super().__init__()
         self._request = 0
-        self._finding = 0
         self._cited: tuple[int, int] | None = None
         self._line: int | None = None
-        self._asked_about = 0
         self.told: about.About | None = None
         self._trail: list[tuple[str, int]] = []
 
@@ -110,12 +106,17 @@ class NoteView(View):
         """Tell what is known of the note in the reader, first without a look at other files."""
         self.query_one(AboutPane).show(self._own_facts(page))
         if page.whole:
-            self._asked_about = self.home.bridge.work("about", partial(about.gather, page=page))
+            self.run("about", partial(about.gather, page=page), self._about_came, self._nothing_known)
 
     def _own_facts(self, page: Page) -> list[about.Row]:
         facts = self.home.facts
         file = next((row for row in facts.rows if row.path == page.path), None) if facts else None
         return about.of_file(file, facts.aging, len(page.lines), state_word(file)) if facts and file else []
+
+    def _nothing_known(self, error: MemoryTuiError) -> None:
+        page = self.reader.page
+        if page is not None:
+            self.query_one(AboutPane).show([*self._own_facts(page), about.Row("more", error.message, "bad")])
 
     def _about_came(self, told: about.About) -> None:
         page = self.reader.page
@@ -180,23 +181,19 @@ class NoteView(View):
             self.update_hints()
             return
 
-        def find(_engine: Engine) -> object:
+        def find(_engine: Engine) -> list[Match]:
             return find_in(page.lines, text)
 
-        self._finding = self.home.bridge.work("find", find)
+        self.run("find", find, self._found)
 
-    def work_done(self, done: Done, /) -> None:
+    def _found(self, matches: list[Match]) -> None:
         """Mark what was found."""
-        if done.kind == "about" and done.number == self._asked_about and isinstance(done.value, about.About):
-            self._about_came(done.value)
-        if done.kind == "find" and done.number == self._finding and isinstance(done.value, list):
-            self.reader.found(done.value)
-            count = len(done.value)
-            if self.focused is self.query_one(FindInput):
-                most = "the first " if count == MOST else ""
-                self.say(f"{most}{plural(count, 'match')}.".replace("matchs", "matches") if count
-                         else f'"{self.query_one(FindInput).value}" is not in this note.')
-            self.update_hints()
+        self.reader.found(matches)
+        if self.focused is self.query_one(FindInput):
+            places = "1 place" if len(matches) == 1 else f"{len(matches):,} places"
+            most = "The first " if len(matches) == MOST else ""
+            self.say(f"{most}{places} in this note." if matches
+                     else f'"{self.query_one(FindInput).value}" is not in this note.')
 
     def do_to_text(self) -> None:
         """From the find box to the text."""

@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from memory_tui.text.display import safe
 from memory_tui.tui.finding import closest
-from memory_tui.tui.paint import Piece, fit, fit_path, plural
+from memory_tui.tui.paint import Piece, fit_path, plural
 from memory_tui.tui.widgets.query_box import Box
 from memory_tui.tui.widgets.rowlist import RowList
 
@@ -27,10 +27,11 @@ class Choices(RowList):
     def __init__(self) -> None:
         super().__init__(id="choices")
         self.names: Sequence[str] = ()
+        self._new = ""
 
-    def show(self, names: Sequence[str]) -> None:
-        """List `names`."""
-        self.names = names
+    def show(self, names: Sequence[str], new: str = "") -> None:
+        """List `names`; the last is a `new` one where there is a word for it."""
+        self.names, self._new = names, new
         self.rows_changed()
 
     def count(self) -> int:
@@ -47,11 +48,15 @@ class Choices(RowList):
 
     def draw(self, row: int, _line: int, width: int, /) -> Iterable[Piece]:
         """The name, its end in sight."""
-        return [(fit(f" {fit_path(safe(self.names[row]), width - 1)}", width), "")]
+        new = f"  ({self._new})" if self._new and row == len(self.names) - 1 else ""
+        return [(f" {fit_path(safe(self.names[row]), width - 1 - len(new))}", ""), (new, "muted")]
 
 
 class Picker(ModalScreen[str | None]):
-    """Letters narrow the list, arrows move in it, enter takes a name, esc none."""
+    """Letters narrow the list, arrows move in it, enter takes a name, esc none.
+
+    Where there is a word for what is `new`, what was typed can be taken as it is.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Close"), Binding("enter", "take", "Take", priority=True),
@@ -60,9 +65,9 @@ class Picker(ModalScreen[str | None]):
         Binding("pageup,ctrl+u", "move('page_up')", "Page up", priority=True),
     ]
 
-    def __init__(self, title: str, names: Sequence[str]) -> None:
+    def __init__(self, title: str, names: Sequence[str], *, new: str = "") -> None:
         super().__init__()
-        self._title, self._names = title, names
+        self._title, self._names, self._new = title, names, new
         self._folded = [name.removeprefix("memory/") for name in names]
 
     def compose(self) -> ComposeResult:
@@ -81,9 +86,11 @@ class Picker(ModalScreen[str | None]):
         self._narrow(event.value)
 
     def _narrow(self, letters: str) -> None:
-        found = closest(self._folded, letters.strip())
-        self.query_one(Choices).show([self._names[at] for at in found])
-        self.query_one("#picker", Vertical).border_subtitle = f"{plural(len(found), 'name')}, enter opens"
+        typed = letters.strip()
+        found = [self._names[at] for at in closest(self._folded, typed)]
+        offered = [typed] if self._new and typed and typed not in found else []
+        self.query_one(Choices).show([*found, *offered], self._new if offered else "")
+        self.query_one("#picker", Vertical).border_subtitle = f"{plural(len(found), 'name')}, enter takes one"
 
     def action_move(self, way: str) -> None:
         """Move in the list while typing."""

@@ -8,10 +8,10 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 
 from memory_tui.tui.page import Page
-from memory_tui.tui.screens.note import NoteView
+from memory_tui.tui.screens.curating import CuratingView
 
 
-class ReaderView(NoteView):
+class ReaderView(CuratingView):
     """One note over the view below."""
 
     PLACE = "reader"

@@ -1,0 +1,128 @@
+"""Changes of the notes as the screen asks for them; every function here runs on a worker thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from memory_tui.tui.screens.preview import Planned
+
+if TYPE_CHECKING:
+    from memory_tui.curate.curator import Curator, Done
+    from memory_tui.curate.record import Change
+    from memory_tui.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Lines `first` to `last` of the note `path` on their way to another note; `last` None means the whole item.
+
+    Promote goes to the curated note, demote to the topic note `target`, below the heading `to` or the fitting one.
+    """
+
+    kind: Literal["promote", "demote"]
+    path: str
+    first: int
+    last: int | None
+    target: str = ""
+    to: str = ""
+    move: bool = False
+
+    def moved(self) -> Carry:
+        """The same with the lines moved instead of copied, or the other way round."""
+        return replace(self, move=not self.move)
+
+
+def carried(engine: Engine, carry: Carry) -> Planned:
+    """What `carry` would do. Raises EditRefused and the like."""
+    plan = engine.curator.plan
+    spot = plan.spot(carry.path, carry.first, carry.last)
+    if carry.kind == "promote":
+        change = plan.promote(spot, to=carry.to, move=carry.move, target=carry.target)
+    else:
+        change = plan.demote(spot, carry.target, to=carry.to, move=carry.move)
+    return planned(engine, change)
+
+
+def headings(engine: Engine, carry: Carry) -> list[str]:
+    """The headings that the lines could go below, the best first."""
+    plan = engine.curator.plan
+    found = plan.choices(plan.spot(carry.path, carry.first, carry.last), carry.target)
+    return [choice.section.title for choice in found if choice.section.title]
+
+
+def planned(engine: Engine, change: Change) -> Planned:
+    """A change with its diff and what it does to the budget."""
+    from memory_tui.curate import diff
+
+    del engine
+    return Planned(change, diff.lines(change))
+
+
+Make = Callable[["Curator"], "Change"]
+
+
+def plan_of(make: Make) -> Callable[[Engine], Planned]:
+    """Plan what `make` asks of the curator."""
+    return lambda engine: planned(engine, make(engine.curator))
+
+
+def applied(change: Change) -> Callable[[Engine], Done]:
+    """Make `change`."""
+    return lambda engine: engine.curator.apply(change)
+
+
+def step(engine: Engine, kind: str, number: int | None = None) -> Done:
+    """Take a change back ("undo") or make it again ("redo"); without `number` the one that is next."""
+    curator = engine.curator
+    return curator.undo(number) if kind == "undo" else curator.redo(number)
+
+
+def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
+    """What `step` would do. Raises EditRefused when there is nothing to do."""
+    from memory_tui.curate.record import Change
+    from memory_tui.errors import EditRefused
+
+    curator = engine.curator
+    entries = curator.undoable() if kind == "undo" else curator.redoable()
+    entry = next((entry for entry in entries if number in (None, entry.id)), None)
+    if entry is None:
+        raise EditRefused("Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.",
+                          "H shows what was changed.")
+    made = curator.change_of(entry)
+    if kind == "redo":
+        return planned(engine, replace(made, kind="redo", title=f"Redo: {entry.title}"))
+    back = tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
+    return planned(engine, Change("undo", f"Undo: {entry.title}", back))
+
+
+def begun_since(engine: Engine, kind: str, since: float) -> bool:
+    """Whether the change that is next to `kind` was made after `since`, so that nobody is surprised by it."""
+    entries = engine.curator.undoable() if kind == "undo" else engine.curator.redoable()
+    return bool(entries) and entries[0].at >= since
+
+
+def opened(engine: Engine, path: str, most: int) -> tuple[bytes | None, str]:
+    """The bytes of a note and how an editor shows them. Raises EditRefused for more than `most` bytes."""
+    from memory_tui.curate.lines import shown
+    from memory_tui.errors import EditRefused
+
+    data = engine.curator.read(path)
+    if data is not None and len(data) > most:
+        raise EditRefused(f"{path} has {len(data):,} bytes, too many to edit here.", "e opens it in your editor.")
+    return data, shown(data, path)
+
+
+def saved(engine: Engine, path: str, before: bytes | None, text: str) -> Done:
+    """Write what an editor made of a note, if it is still what was opened. Raises Conflict when it is not."""
+    curator = engine.curator
+    return curator.apply(curator.plan.edit(path, before, text), merging=False)
+
+
+def resolved(engine: Engine, path: str, theirs: bytes | None, data: bytes) -> Done:
+    """Write what somebody chose between their own change and that of others. Raises Conflict when it changed again."""
+    from memory_tui.curate.record import Change, FileChange
+
+    change = Change("edit", f"Edit {path}, with what others wrote", (FileChange(path, theirs, data),))
+    return engine.curator.apply(change, merging=False)

@@ -1,0 +1,158 @@
+"""A note in a plain editor: written only while it is still what was opened, and nothing that was typed is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import TextArea
+
+from memory_tui.errors import MemoryTuiError
+from memory_tui.text.display import one_line
+from memory_tui.tui import planning
+from memory_tui.tui.actions import bindings
+from memory_tui.tui.draft import Draft
+from memory_tui.tui.screens.base import View
+from memory_tui.tui.screens.confirm import Confirm
+
+if TYPE_CHECKING:
+    from memory_tui.curate.curator import Done
+    from memory_tui.engine import Engine
+
+MOST = 1_000_000
+"""Bytes of the largest note that is edited here; larger ones are for $EDITOR."""
+
+COLOURED = 2_000
+"""Lines up to which Markdown is coloured while typing."""
+
+
+class EditArea(TextArea):
+    """The text; letters are letters here."""
+
+    # The text area would take esc for itself.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("editor"), Binding("escape", "app.do('back')", "Back", show=False, priority=True)]
+    PLACES: ClassVar[tuple[str, ...]] = ("editor",)
+
+    def __init__(self) -> None:
+        super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent")
+        self.cursor_blink = False
+
+
+class EditView(View):
+    """The editor of one note, over the view below."""
+
+    PLACE = "editor"
+    AUTO_FOCUS = "#text"
+
+    def __init__(self, path: str, line: int) -> None:
+        super().__init__()
+        self._path, self._line = path, line
+        self._before: bytes | None = None
+        self._draft: Draft | None = None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The text."""
+        yield EditArea()
+
+    def on_mount(self) -> None:
+        """Read the note."""
+        super().on_mount()
+        area = self.query_one(EditArea)
+        area.read_only = True
+        self._changed()
+        self.run("open", partial(planning.opened, path=self._path, most=MOST), self._opened, self._not_opened)
+
+    def more_places(self) -> tuple[str, ...]:
+        """Nothing but typing is done here."""
+        return ()
+
+    def _opened(self, found: tuple[bytes | None, str]) -> None:
+        self._before, shown = found
+        self._draft = Draft(shown)
+        area = self.query_one(EditArea)
+        lines = shown.count("\n") + 1
+        if lines <= COLOURED and "markdown" in area.available_languages:
+            area.language = "markdown"
+        area.load_text(self._draft.text)
+        area.read_only = False
+        area.move_cursor((min(self._line, lines) - 1, 0), center=True)
+        if self._draft.changed_characters:
+            self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
+
+    def _not_opened(self, error: MemoryTuiError) -> None:
+        below = self.app.screen_stack[-2]
+        self.app.pop_screen()
+        if isinstance(below, View):
+            below.say(f"{error.message} {error.next_step}".strip())
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether something was typed that is not in the note."""
+        return self._draft is not None and self.query_one(EditArea).text != self._draft.text
+
+    @on(TextArea.Changed)
+    def _changed(self) -> None:
+        state = "  not saved yet" if self.unsaved else ""
+        self.query_one(EditArea).border_title = Content(f"Edit {one_line(self._path)}{state}")
+
+    def do_save(self) -> None:
+        """Write the note."""
+        if self._draft is None:
+            return
+        if not self.unsaved:
+            self._leave("Nothing was changed.")
+            return
+        text = self._draft.restored(self.query_one(EditArea).text)
+        self._write(partial(planning.saved, path=self._path, before=self._before, text=text))
+
+    def _write(self, work: Callable[[Engine], Done]) -> None:
+        self.home.bridge.writes += 1
+        self.run(f"write {self.home.bridge.writes}", work, self._written, self._refused)
+
+    def _written(self, done: Done) -> None:
+        self._draft = None
+        self._leave(f"{one_line(done.change.title)}: saved. u takes it back.")
+
+    def _refused(self, error: MemoryTuiError) -> None:
+        from memory_tui.curate.record import Conflict
+
+        if not isinstance(error, Conflict):
+            self.say(f"{error.message} {error.next_step}".strip())
+            return
+        from memory_tui.tui.screens.resolve import Resolve
+
+        view = error.views[0]
+
+        def resolved(data: bytes | None) -> None:
+            if data is None:
+                self.say("Nothing was written; your text is still here, and kept as a draft.")
+            else:
+                self._write(partial(planning.resolved, path=view.path, theirs=view.theirs, data=data))
+
+        self.app.push_screen(Resolve(view, f"Your text is kept as draft {error.draft}."), resolved)
+
+    def _leave(self, sentence: str) -> None:
+        line = self.query_one(EditArea).cursor_location[0] + 1
+        self.app.pop_screen()
+        self.home.bridge.look()
+        self.home.edited(self._path, line, sentence)
+
+    def back(self) -> bool:
+        """Leave; what is not saved is asked about."""
+        if not self.unsaved:
+            self.app.pop_screen()
+            return True
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.app.pop_screen()
+
+        self.app.push_screen(Confirm("Leave without saving?", f"What you typed into {one_line(self._path)} is not "
+                                     "in the note yet. ctrl+s saves it.", "Throw it away"), answered)
+        return True

@@ -1,0 +1,183 @@
+"""What was changed in the notes, newest first, with the difference each change made, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widget import Widget
+
+from memory_tui.text.display import one_line
+from memory_tui.tui import planning
+from memory_tui.tui.actions import bindings
+from memory_tui.tui.paint import Piece, fit
+from memory_tui.tui.screens.base import View
+from memory_tui.tui.widgets.diff_list import DiffList
+from memory_tui.tui.widgets.rowlist import RowList
+
+if TYPE_CHECKING:
+    from memory_tui.curate.curator import Done
+    from memory_tui.curate.diff import DiffLine
+    from memory_tui.curate.journal import Entry
+    from memory_tui.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The changes of a note, or of all, and which of them can be taken back or made again."""
+
+    entries: tuple[Entry, ...]
+    undoable: frozenset[int]
+    redoable: frozenset[int]
+
+
+def past(engine: Engine, path: str | None) -> Past:
+    """What the journal tells of `path`, of every note without one; drafts too."""
+    curator = engine.curator
+    drafts = [entry for entry in curator.drafts() if path is None or path in entry.paths]
+    entries = sorted([*curator.history(path), *drafts], key=lambda entry: -entry.id)
+    return Past(tuple(entries), frozenset(entry.id for entry in curator.undoable()),
+                frozenset(entry.id for entry in curator.redoable()))
+
+
+class Changes(RowList):
+    """One change a row: when, and what."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self) -> None:
+        super().__init__(id="changes")
+        self.border_title = "Changes"
+        self._past = Past((), frozenset(), frozenset())
+
+    def show(self, found: Past) -> None:
+        """List `found`; the cursor stays on its change."""
+        key = self.key
+        self._past = found
+        self.rows_changed(key)
+
+    @property
+    def entry(self) -> Entry | None:
+        """The change under the cursor."""
+        return self._past.entries[self.cursor] if 0 <= self.cursor < len(self._past.entries) else None
+
+    def count(self) -> int:
+        """Changes, or one row that says there are none."""
+        return len(self._past.entries) or 1
+
+    def key_of(self, row: int, /) -> Hashable:
+        """The number of the change."""
+        return self._past.entries[row].id if self._past.entries else None
+
+    def height_of(self, _row: int, _width: int, /) -> int:
+        """When above what."""
+        return 2 if self._past.entries else 1
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """Time and state, then the title."""
+        if not self._past.entries:
+            return [(fit(" Nothing was changed with memory-tui yet.", width), "muted")]
+        entry = self._past.entries[row]
+        if line:
+            return [(fit(f"   {one_line(entry.title)}", width), "")]
+        state, style = self._state(entry)
+        return [(f" {datetime.fromtimestamp(entry.at):%Y-%m-%d %H:%M} ", "strong"), (f" {entry.kind} ", "muted"),
+                (state, style)]
+
+    def _state(self, entry: Entry) -> tuple[str, str]:
+        if entry.state == "draft":
+            return "not written, kept", "warn"
+        if entry.id in self._past.undoable:
+            return "u undoes", "good"
+        if entry.id in self._past.redoable:
+            return "undone, ctrl+r redoes", "warn"
+        return "", ""
+
+
+class HistoryView(View):
+    """Changes to the left, what each did to the right."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("history"))
+    PLACE = "history"
+    AUTO_FOCUS = "#changes"
+
+    def __init__(self, path: str | None) -> None:
+        super().__init__()
+        self._path = path
+
+    def compose_view(self) -> Iterable[Widget]:
+        """List and difference."""
+        with Horizontal(id="panes"):
+            yield Changes()
+            yield DiffList(id="difference")
+
+    def on_mount(self) -> None:
+        """Look into the journal."""
+        super().on_mount()
+        self.query_one(Changes).border_subtitle = Content(one_line(self._path, 40) if self._path else "all notes")
+        self._look()
+
+    def _look(self) -> None:
+        self.run("past", partial(past, path=self._path), self._came)
+
+    def _came(self, found: Past) -> None:
+        self.query_one(Changes).show(found)
+
+    @on(RowList.Moved, "#changes")
+    def _moved(self) -> None:
+        entry = self.query_one(Changes).entry
+        if entry is not None:
+            self.run("difference", partial(_difference, entry=entry), self.query_one("#difference", DiffList).show)
+        self.update_hints()
+
+    def more_places(self) -> tuple[str, ...]:
+        """No note is under the cursor."""
+        return ()
+
+    def do_undo(self) -> None:
+        """Take the change under the cursor back."""
+        self._again("undo")
+
+    def do_redo(self) -> None:
+        """Make it again."""
+        self._again("redo")
+
+    def _again(self, kind: str) -> None:
+        entry = self.query_one(Changes).entry
+        if entry is None:
+            return
+        from memory_tui.tui.screens.preview import Planned, Preview
+
+        def show(planned: Planned) -> None:
+            self.app.push_screen(Preview(planned, kind.capitalize()), answered)
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self.home.bridge.writes += 1
+                self.run(f"write {self.home.bridge.writes}",
+                         partial(planning.step, kind=kind, number=entry.id), self._done)
+
+        self.run("plan", partial(planning.stepped, kind=kind, number=entry.id), show)
+
+    def _done(self, done: Done) -> None:
+        self.say(f"{one_line(done.change.title)}.")
+        self.home.bridge.look()
+        self._look()
+
+    def back(self) -> bool:
+        """Back to the view below."""
+        self.app.pop_screen()
+        return True
+
+
+def _difference(engine: Engine, entry: Entry) -> Sequence[DiffLine]:
+    from memory_tui.curate import diff
+
+    return diff.lines(engine.curator.change_of(entry))

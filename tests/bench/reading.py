@@ -1,0 +1,109 @@
+"""How quickly a long note opens and scrolls, and how long the screen's thread stalls meanwhile.
+
+python tests/bench/reading.py [--megabytes 10] [--chinese]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from screen import Terminal, show
+
+from memory_tui.engine import Engine, Options
+
+WORDS = ["router", "vlan", "backup", "the", "of", "a", "moved", "switch", "access", "point", "was", "seen", "guest"]
+MARK = "Beginning of the long note"
+
+
+def long_note(megabytes: float, chinese: bool) -> str:
+    """A note of about that size: headings, items of many lengths, code."""
+    dice = random.Random(7)
+    words = [*WORDS, "外婆的机票是几点的", "路由器的访客网络"] if chinese else WORDS
+    lines, size = [f"# {MARK}"], 0
+    while size < megabytes * 1e6:
+        line = " ".join(dice.choices(words, k=dice.choice([0, 4, 8, 16, 40])))
+        kind = dice.random()
+        lines.append(f"## {line[:60]}" if kind < .05 else f"- {line} `code` **strong**" if kind < .8 else line)
+        size += len(lines[-1].encode()) + 1
+    return "\n".join(lines) + "\n"
+
+
+def on_a_terminal(workspace: Path, index: Path) -> None:
+    opening = []
+    for _ in range(5):
+        app = Terminal(str(workspace), "--index", str(index), "--provider", "none")
+        app.wait_for("Small note")
+        app.press("o")
+        for letter in "big":
+            app.press(letter)
+        opening.append(app.until("\r", MARK) * 1000)
+        app.press("")
+        if len(opening) < 5:
+            app.end()
+    show("enter on the note to its first frame, median ms", f"{statistics.median(opening):.0f}", "<= 300")
+    for what, keys in (("j", ["j"] * 80), ("half a page", ["\x04"] * 60), ("end and top", ["G", "g"] * 10)):
+        app.press("g")
+        times = [app.press(key) * 1000 for key in keys]
+        show(f"  {what}: key to the redrawn screen, median ms", f"{statistics.median(times):.1f}", "<= 33")
+        show("    p95", f"{sorted(times)[int(len(times) * .95)]:.1f}")
+    app.end()
+
+
+async def in_process(workspace: Path, index: Path) -> None:
+    """The longest time in which the screen's thread did nothing else, while the note is opened."""
+    from memory_tui.tui.app import MemoryApp
+    from memory_tui.tui.screens.browse import BrowseView
+
+    app = MemoryApp(lambda listener: Engine.open(
+        Options(workspace=str(workspace), index=str(index), provider="none"), listener))
+    gaps: list[float] = []
+
+    async def tick() -> None:
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(0.005)
+            now = time.perf_counter()
+            gaps.append((now - last - 0.005) * 1000)
+            last = now
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        while app.facts is None or app.progress is not None or app.bridge.busy:
+            await pilot.pause(0.02)
+        view = app.screen
+        assert isinstance(view, BrowseView)
+        ticker = asyncio.create_task(tick())
+        view.go_to("memory/big.md")
+        while view.reader.page is None or view.reader.page.path != "memory/big.md" or not view.reader.page.whole:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.1)
+        ticker.cancel()
+    show("longest stall of the screen's thread while it opens, ms", f"{max(gaps):.1f}", "<= 50")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("--megabytes", type=float, default=10)
+    parser.add_argument("--chinese", action="store_true")
+    given = parser.parse_args()
+    os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        workspace, index = place / "notes", place / "index.sqlite"
+        (workspace / "memory").mkdir(parents=True)
+        (workspace / "MEMORY.md").write_text("# Small note\n", "utf-8")
+        (workspace / "memory" / "big.md").write_text(long_note(given.megabytes, given.chinese), "utf-8")
+        with Engine.open(Options(workspace=str(workspace), index=str(index), provider="none")) as engine:
+            engine.sync()
+        on_a_terminal(workspace, index)
+        asyncio.run(in_process(workspace, index))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,372 @@
+"""Changing notes on screen: shown first, written only over what was read, taken back by a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+from tui_support import (
+    LARGE,
+    SMALL,
+    ask,
+    drive,
+    enter,
+    lines_of,
+    make_app,
+    matches_screen,
+    press,
+    said,
+    sample,
+    settled,
+    text_of,
+)
+
+from memory_tui.tui.actions import ACTIONS
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.screens.browse import BrowseView
+from memory_tui.tui.screens.confirm import Confirm
+from memory_tui.tui.screens.edit import EditArea, EditView
+from memory_tui.tui.screens.history import Changes, HistoryView
+from memory_tui.tui.screens.preview import Preview
+from memory_tui.tui.screens.resolve import Resolve
+from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.reader import Reader
+
+LOG = "memory/2026-03-20.md"
+LINE = "Backup at 03:15 went through"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return sample(tmp_path / "notes")
+
+
+@pytest.fixture
+def app(workspace: Path) -> MemoryApp:
+    return make_app(workspace)
+
+
+def files(workspace: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(workspace)): path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+
+
+async def to_line(pilot: Pilot[int], path: str, text: str) -> None:
+    """Put the reader's cursor on the line of `path` that holds `text`."""
+    app = pilot.app
+    assert isinstance(app, MemoryApp)
+    view = app.screen
+    assert isinstance(view, BrowseView)
+    view.go_to(path)
+    await settled(pilot)
+    view.reader.focus()
+    assert view.reader.page is not None
+    row = next(row for row, line in enumerate(view.reader.page.lines) if text in line)
+    view.reader.go_to_line(row + 1)
+    await settled(pilot)
+
+
+async def remember(pilot: Pilot[int], text: str) -> None:
+    await press(pilot, "a")
+    await enter(pilot, text)
+    await press(pilot, "enter")
+
+
+async def to_editor(pilot: Pilot[int], path: str, text: str) -> EditArea:
+    await to_line(pilot, path, text)
+    await press(pilot, "i")
+    assert isinstance(pilot.app.screen, EditView)
+    return pilot.app.screen.query_one(EditArea)
+
+
+def test_a_promoted_line_is_in_the_curated_note_and_is_found(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        before = files(workspace)
+        await to_line(pilot, LOG, LINE)
+        await press(pilot, "p")
+        assert isinstance(app.screen, Preview)
+        shown = text_of(app)
+        assert "Home network and lab" in shown
+        assert f"+ - {LINE}" in shown
+        await press(pilot, "enter")
+        assert files(workspace) == before, "enter on the default button did something"
+        await press(pilot, "p", "y")
+        memory = (workspace / "MEMORY.md").read_text("utf-8")
+        assert f"- {LINE}: 1.2 GB new, 4 minutes, no lock left behind. (from {LOG})\n" in memory
+        assert (workspace / LOG).read_bytes() == before[LOG]
+        assert said(app).endswith("u takes it back.")
+        await press(pilot, "escape")
+        await ask(pilot, f"{LINE} 1.2 GB (from {LOG})")
+        assert app.screen.trace is not None  # type: ignore[attr-defined]
+        assert "MEMORY.md" in {hit.chunk.path for hit in app.screen.trace.recalled}  # type: ignore[attr-defined]
+        await press(pilot, "1", "u")
+        assert files(workspace) == before
+        await press(pilot, "ctrl+r")
+        assert (workspace / "MEMORY.md").read_text("utf-8") == memory
+
+    drive(app, steps)
+
+
+def test_lines_are_moved_under_another_heading(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, "passport photograph")
+        await press(pilot, "V", "j", "p", "m")
+        assert isinstance(app.screen, Preview)
+        await press(pilot, "h")
+        await enter(pilot, "famil")
+        await press(pilot, "enter")
+        assert "MEMORY.md, Family" in text_of(app)
+        await press(pilot, "y")
+        memory = (workspace / "MEMORY.md").read_text("utf-8")
+        assert memory.index("## Family") < memory.index("card for the thank-you letters") < memory.index("## Health")
+        assert "passport photograph" not in (workspace / LOG).read_text("utf-8")
+
+    drive(app, steps, SMALL)
+
+
+def test_lines_go_to_a_new_topic_note(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, "MEMORY.md", "Biscuit: grey rescue cat")
+        await press(pilot, "m")
+        await enter(pilot, "Pets at home")
+        await press(pilot, "enter")
+        assert isinstance(app.screen, Preview)
+        await press(pilot, "y")
+        assert "Biscuit: grey rescue cat" in (workspace / "memory" / "pets-at-home.md").read_text("utf-8")
+        assert "Biscuit: grey rescue cat" not in (workspace / "MEMORY.md").read_text("utf-8")
+        assert app.screen.query_one(FileTree).reveal("memory/pets-at-home.md")
+
+    drive(app, steps)
+
+
+def test_a_note_is_renamed_and_trashed_and_comes_back(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        before = files(workspace)
+        assert app.screen.query_one(FileTree).reveal("memory/house.md")
+        await settled(pilot)
+        await press(pilot, "m")
+        assert isinstance(app.focused, Input)
+        app.focused.value = "memory/home.md"
+        await press(pilot, "enter", "y")
+        assert (workspace / "memory" / "home.md").read_bytes() == before["memory/house.md"]
+        assert not (workspace / "memory" / "house.md").exists()
+        assert app.screen.query_one(FileTree).reveal("memory/home.md")
+        await settled(pilot)
+        await press(pilot, "d", "y")
+        assert not (workspace / "memory" / "home.md").exists()
+        await press(pilot, "u", "u")
+        assert files(workspace) == before
+
+    drive(app, steps)
+
+
+def test_a_thought_is_appended_to_todays_log(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await remember(pilot, "the ladder is at Gareth's")
+        assert (workspace / LOG).read_text("utf-8").rstrip().endswith("the ladder is at Gareth's")
+        assert said(app) == f"Kept in {LOG}."
+        await press(pilot, "3", "a")
+        await enter(pilot, "password: Tr0ub4dor&3x")
+        assert "looks like a secret" in text_of(app)
+        await press(pilot, "escape")
+        assert "Tr0ub4dor" not in (workspace / LOG).read_text("utf-8")
+
+    drive(app, steps)
+
+
+def test_an_edit_is_written_and_shown(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        area = await to_editor(pilot, LOG, LINE)
+        assert area.cursor_location == (3, 0)
+        await press(pilot, "end")
+        await enter(pilot, " Twice!")
+        assert "not saved yet" in text_of(app)
+        await press(pilot, "ctrl+s")
+        assert "no lock left behind. Twice!\n" in (workspace / LOG).read_text("utf-8")
+        reader = app.screen.query_one(Reader)
+        assert reader.page is not None
+        assert reader.page.lines[3].endswith("Twice!")
+        assert reader.cursor == 3
+
+    drive(app, steps)
+
+
+def test_what_is_not_saved_is_asked_about(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        before = files(workspace)
+        await to_editor(pilot, LOG, LINE)
+        await press(pilot, *"draft", "escape")
+        assert isinstance(app.screen, Confirm)
+        await press(pilot, "n")
+        assert isinstance(app.screen, EditView)
+        await press(pilot, "ctrl+q")
+        assert isinstance(app.screen, Confirm)
+        await press(pilot, "enter")
+        assert app.is_running
+        assert app.screen.query_one(EditArea).text.splitlines()[3].startswith("draft- Backup")
+        await press(pilot, "escape", "y")
+        assert isinstance(app.screen, BrowseView)
+        assert files(workspace) == before
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_two_writers_of_one_line_see_both_texts(workspace: Path, size: tuple[int, int]) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_editor(pilot, LOG, LINE)
+        await press(pilot, "end")
+        await enter(pilot, " MINE")
+        note = workspace / LOG
+        note.write_text(note.read_text("utf-8").replace("no lock left behind.", "THEIRS"), "utf-8")
+        theirs = note.read_bytes()
+        await press(pilot, "ctrl+s")
+        assert isinstance(app.screen, Resolve)
+        shown = text_of(app)
+        for words in ("MINE", "THEIRS", "base", "mine", "theirs", "as draft"):
+            assert words in shown, words
+        assert note.read_bytes() == theirs
+        await press(pilot, "escape")
+        assert isinstance(app.screen, EditView)
+        assert "MINE" in app.screen.query_one(EditArea).text
+        await press(pilot, "ctrl+s", "b", "ctrl+s")
+        assert isinstance(app.screen, BrowseView)
+        lines = note.read_text("utf-8").splitlines()
+        assert lines[3].endswith("THEIRS")
+        assert "MINE" in lines[4]
+
+    drive(app, steps, size)
+
+
+def test_changes_that_do_not_touch_are_both_kept(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_editor(pilot, LOG, LINE)
+        await press(pilot, "end")
+        await enter(pilot, " MINE")
+        note = workspace / LOG
+        note.write_text(note.read_text("utf-8") + "- appended by the agent\n", "utf-8")
+        await press(pilot, "ctrl+s")
+        assert isinstance(app.screen, Resolve)
+        assert "saving keeps both" in text_of(app)
+        await press(pilot, "ctrl+s")
+        assert " MINE\n" in note.read_text("utf-8")
+        assert note.read_text("utf-8").endswith("- appended by the agent\n")
+
+    drive(app, steps)
+
+
+def test_hostile_lines_are_shown_safely_and_keep_their_bytes(tmp_path: Path) -> None:
+    workspace = tmp_path / "notes"
+    workspace.mkdir()
+    lines = [b"# top", b"clipboard \x1b]52;c;aGVsbG8=\x07", b"\ttab \xe2\x80\xae turned", b"latin \xe9", b"end\r"]
+    (workspace / "MEMORY.md").write_bytes(b"\n".join(lines) + b"\n")
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_editor(pilot, "MEMORY.md", "# top")
+        assert all(character.isprintable() for line in lines_of(app) for character in line)
+        await press(pilot, "end")
+        await enter(pilot, " edited")
+        await press(pilot, "ctrl+s")
+        assert (workspace / "MEMORY.md").read_bytes() == b"\n".join([b"# top edited", *lines[1:]]) + b"\n"
+
+    drive(app, steps)
+
+
+def test_the_history_shows_each_change_and_the_way_back(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        before = files(workspace)
+        await remember(pilot, "first thought")
+        await to_line(pilot, LOG, LINE)
+        await press(pilot, "p", "y", "escape")
+        await press(pilot, "T", "H")
+        assert isinstance(app.screen, HistoryView)
+        assert app.screen.query_one(Changes).count() == 1
+        assert "first thought" in text_of(app)
+        await press(pilot, "u")
+        assert isinstance(app.screen, Preview)
+        await press(pilot, "y")
+        assert (workspace / LOG).read_bytes() == before[LOG]
+        assert "undone, ctrl+r redoes" in text_of(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, BrowseView)
+
+    drive(app, steps)
+
+
+def test_a_change_of_an_earlier_session_is_shown_before_it_is_taken_back(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        before = files(workspace)
+        await press(pilot, "u")
+        assert said(app).startswith("Nothing is left to undo.")
+        await remember(pilot, "a thought")
+        app.started = float("inf")
+        after = files(workspace)
+        await press(pilot, "u")
+        assert isinstance(app.screen, Preview), said(app)
+        await press(pilot, "n")
+        assert files(workspace) == after
+        await press(pilot, "u", "y")
+        assert files(workspace) == before
+
+    drive(app, steps)
+
+
+def test_read_only_refuses_every_key_that_writes(workspace: Path) -> None:
+    app = make_app(workspace, read_only=True)
+    keys = {key for action in ACTIONS if action.id in (
+        "edit", "edit_here", "promote", "move", "trash", "new_note", "undo", "redo", "remember")
+        for key in action.keys}
+
+    async def steps(pilot: Pilot[int]) -> None:
+        before = files(workspace)
+        await press(pilot, "tab")
+        for key in sorted(keys):
+            app.screen._said = ""  # type: ignore[attr-defined]
+            await press(pilot, key)
+            assert said(app) == "Opened with --read-only: notes are not edited.", key
+            assert isinstance(app.screen, BrowseView)
+        assert files(workspace) == before
+
+    drive(app, steps)
+    assert len(keys) == 9
+
+
+def test_a_workspace_that_may_not_be_written_says_so(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memory_tui.tui import facts
+
+    monkeypatch.setattr(facts.os, "access", lambda _path, _mode: False)
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "tab", "p")
+        assert said(app) == "You may not write to the folder of the notes."
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_the_screens(workspace: Path, size: tuple[int, int]) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, LINE)
+        await press(pilot, "p")
+        matches_screen(app, "promote")
+        await press(pilot, "h")
+        matches_screen(app, "headings")
+        await press(pilot, "escape", "n", "a")
+        matches_screen(app, "remember")
+        await press(pilot, "escape")
+        await to_editor(pilot, LOG, LINE)
+        await enter(pilot, "my own ")
+        matches_screen(app, "edit")
+        note = workspace / LOG
+        note.write_text(note.read_text("utf-8").replace("- Backup", "- The other backup") + "- more\n", "utf-8")
+        await press(pilot, "ctrl+s")
+        matches_screen(app, "resolve")
+
+    drive(app, steps, size)
