@@ -87,7 +87,7 @@ def test_a_promoted_line_is_in_the_curated_note_and_is_found(app: MemoryApp, wor
         await press(pilot, "p")
         assert isinstance(app.screen, Preview)
         shown = text_of(app)
-        assert "Home network and lab" in shown
+        assert "of 20,000 characters." in shown
         assert f"+ - {LINE}" in shown
         await press(pilot, "enter")
         assert files(workspace) == before, "enter on the default button did something"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import Cancelled, MemoryTuiError
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.events import Event
 from memory_tui.tui import messages
 
@@ -15,12 +15,21 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from memory_tui.engine import Cancel, Engine
+    from memory_tui.search.trace import ChunkRef
 
 Opener = Callable[[Callable[[Event], None]], "Engine"]
 """Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
 
 Tell = Callable[[object], None]
 """Tells the app what work has come to so far. Raises Cancelled when nobody wants its result any more."""
+
+
+def _chunks(engine: Engine, path: str) -> Sequence[ChunkRef]:
+    """The chunks of a note; none while there is no index to ask, because the note can be read all the same."""
+    try:
+        return engine.chunks_of(path)
+    except IndexUnavailable:
+        return ()
 
 
 class Bridge:
@@ -176,7 +185,7 @@ class Bridge:
                 head = head_of(document)
                 if head is not None:
                     self._app.post_message(messages.PageRead(number, head, None))
-                self._app.post_message(messages.PageRead(number, make_page(document, engine.chunks_of(path)), None))
+                self._app.post_message(messages.PageRead(number, make_page(document, _chunks(engine, path)), None))
             except MemoryTuiError as error:
                 self._app.post_message(messages.PageRead(number, None, error))
 
