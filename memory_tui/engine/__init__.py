@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from memory_tui.curate.curator import Curator
     from memory_tui.curate.decisions import Decisions
     from memory_tui.curate.inbox import Tell
+    from memory_tui.curate.preview import Effect
+    from memory_tui.curate.record import Change
     from memory_tui.curate.suggestion import Suggestion
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.index.estimate import Estimate
@@ -226,6 +228,13 @@ class Engine:
     def curator(self) -> Curator:
         """What changes notes and takes changes back; after each one the index is brought up to date."""
         return curating.curator(self.plan, lambda _paths: self.request_sync("edit"))
+
+    def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
+        """What a change would do to the answer of `query`, before it is made; new texts are sent to nobody.
+
+        Raises IndexUnavailable, ProviderError, QueryError.
+        """
+        return self._asking.preview(change, query, self.now(), settings or self.settings)
 
     def inbox(self, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False
               ) -> tuple[Suggestion, ...]:

@@ -13,6 +13,8 @@ from memory_tui.search.trace import ChunkRef, Notice
 
 if TYPE_CHECKING:
     from memory_tui.curate.inbox import Chunks
+    from memory_tui.curate.preview import Effect
+    from memory_tui.curate.record import Change
     from memory_tui.embed.chain import Chain
     from memory_tui.engine.upkeep import Upkeep
     from memory_tui.explain.whynot import WhyNot
@@ -108,6 +110,18 @@ class Asking:
 
         with self.reader() as store:
             return whynot.why(evidence, settings, place.look(self._plan.roots, store, path, line))
+
+    def preview(self, change: Change, query: str, now: float, settings: Settings) -> Effect:
+        """What a change of notes would do to an answer. Raises IndexUnavailable, ProviderError, QueryError."""
+        from memory_tui.curate.preview import preview
+        from memory_tui.embed import registry
+
+        with self.reader() as store:
+            identity = store.identity()
+            provider = self._chain.of_space(identity) if identity is not None else None
+            # A text that is not saved is sent to nobody.
+            here = provider if identity is not None and identity.provider not in registry.REMOTE else None
+            return preview(store, change, query, settings, now, asking=provider, writing=here)
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""

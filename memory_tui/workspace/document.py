@@ -72,7 +72,7 @@ def read(found: Found) -> Document:
         except (OSError, ValueError) as error:
             raise _unreadable(found, error) from None
         if snapshot is not None:
-            return _document(found.path, *snapshot)
+            return of_bytes(found.path, snapshot[0], snapshot[1].st_mtime_ns)
     raise ChangedWhileRead(
         f"{found.path} was being written to each time it was read.", "It is read again when it has come to rest."
     )
@@ -160,7 +160,8 @@ def _read_all(descriptor: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _document(path: str, data: bytes, status: os.stat_result) -> Document:
+def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
+    """The note `path` as if `data` were in its file."""
     replaced = 0
     try:
         text = data.decode("utf-8")
@@ -169,7 +170,7 @@ def _document(path: str, data: bytes, status: os.stat_result) -> Document:
         text = data.decode("utf-8", "replace")
         digest = hashlib.sha256(text.encode()).hexdigest()
         replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
-    return Document(path, text, digest, status.st_size, status.st_mtime_ns, replaced, "\0" in text)
+    return Document(path, text, digest, len(data), mtime_ns, replaced, "\0" in text)
 
 
 def _unreadable(found: Found, error: OSError | ValueError) -> Unreadable:

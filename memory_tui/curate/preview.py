@@ -1,0 +1,87 @@
+"""What a change of notes would do to the answer of a question, before it is made: the same search, on a copy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memory_tui.curate.record import Change
+from memory_tui.embed.provider import Provider
+from memory_tui.errors import IndexUnavailable
+from memory_tui.index.store import Store
+from memory_tui.index.trial import put, trial
+from memory_tui.index.vectors import Corpus
+from memory_tui.search.gather import Dates, Sources, gather
+from memory_tui.search.rank import rank
+from memory_tui.search.trace import Candidate, Trace
+from memory_tui.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A hit before and after; None and place 0 where it is not recalled. Places count from 1."""
+
+    before: Candidate | None
+    after: Candidate | None
+    place_before: int
+    place_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Both answers, and every hit of either: those of the answer after first, then those that are gone.
+
+    `without_vector` new texts were judged by their words alone, because no provider was asked for their vectors.
+    """
+
+    before: Trace
+    after: Trace
+    moves: tuple[Move, ...]
+    without_vector: int
+
+
+def preview(store: Store, change: Change, query: str, settings: Settings, now: float, *,
+            asking: Provider | None, writing: Provider | None) -> Effect:
+    """The answer to `query` as it is and as it would be after `change`. Takes as long as a search on a cold index.
+
+    `asking` embeds the question, `writing` the new texts; either may be None. Raises IndexUnavailable, Unreadable,
+    ProviderError, QueryError, Cancelled.
+    """
+    recipe = store.recipe()
+    if recipe is None:
+        raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
+    with trial(store) as copy:
+        before = _answer(copy, query, settings, now, asking)
+        missing = put(copy, {file.path: file.after for file in change.files}, recipe, writing)
+        after = _answer(copy, query, settings, now, asking)
+    return Effect(before, after, _moves(before, after), missing)
+
+
+def _answer(store: Store, query: str, settings: Settings, now: float, provider: Provider | None) -> Trace:
+    corpus = Corpus.load(store)
+    return rank(gather(query, Sources(store, corpus, Dates.of(corpus), provider), now), settings)
+
+
+def _moves(before: Trace, after: Trace) -> tuple[Move, ...]:
+    """Hits of both answers in pairs: the same chunk, else chunks of one note that stand in about the same lines."""
+    old = dict(enumerate(before.recalled, 1))
+    pairs: list[Move] = []
+    for place, hit in enumerate(after.recalled, 1):
+        was = _partner(hit, old, after)
+        pairs.append(Move(old.pop(was) if was else None, hit, was, place))
+    return (*pairs, *(Move(hit, None, place, 0) for place, hit in old.items()))
+
+
+def _partner(hit: Candidate, old: Mapping[int, Candidate], after: Trace) -> int:
+    """The place of what `hit` was before, 0 when it was not recalled."""
+    same = next((place for place, was in old.items() if was.chunk.id == hit.chunk.id), 0)
+    if same:
+        return same
+    kept = {each.chunk.id for each in after.recalled}
+    near: dict[int, list[int]] = defaultdict(list)
+    for place, was in old.items():
+        overlaps = was.chunk.start_line <= hit.chunk.end_line and hit.chunk.start_line <= was.chunk.end_line
+        if was.chunk.path == hit.chunk.path and overlaps and was.chunk.id not in kept:
+            near[abs(was.chunk.start_line - hit.chunk.start_line)].append(place)
+    return near[min(near)][0] if near else 0
