@@ -17,12 +17,16 @@ from memory_tui.tui.screens.book import BookView
 from memory_tui.tui.screens.browse import BrowseView
 from memory_tui.tui.screens.compare import CompareView
 from memory_tui.tui.screens.edit import EditArea, EditView
+from memory_tui.tui.screens.fading import FadingView
 from memory_tui.tui.screens.history import HistoryView
 from memory_tui.tui.screens.index import IndexView
+from memory_tui.tui.screens.noise import NoiseView
 from memory_tui.tui.screens.note import NoteView
 from memory_tui.tui.screens.reader import ReaderView
+from memory_tui.tui.screens.report import Report
 from memory_tui.tui.screens.search import SearchView
 from memory_tui.tui.screens.sides import SidesView
+from memory_tui.tui.screens.sweep import SweepView
 from memory_tui.tui.screens.whynot import WhyNotView
 from memory_tui.tui.widgets import key_hints
 from memory_tui.tui.widgets.about_pane import AboutPane
@@ -39,7 +43,8 @@ NODES = {
     "reading": NoteView, "about": AboutPane, "find": FindInput, "editor": EditArea, "history": HistoryView,
     "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
     "index": IndexView, "why": WhyPane, "whynot": WhyNotView, "compare": CompareView,
-    "book": BookView, "sides": SidesView,
+    "book": BookView, "sides": SidesView, "report": Report, "noise": NoiseView,
+    "fading": FadingView, "sweep": SweepView,
 }
 
 

@@ -82,10 +82,33 @@ async def _base(pilot: Pilot[int]) -> None:
     await press(pilot, *"tjhh", "b")
 
 
+async def _noise(pilot: Pilot[int]) -> None:
+    await _hits(pilot)
+    await press(pilot, "N")
+
+
+async def _fading(pilot: Pilot[int]) -> None:
+    await _hits(pilot)
+    await press(pilot, "F")
+
+
+async def _sweep(pilot: Pilot[int]) -> None:
+    await _hits(pilot)
+    await press(pilot, "S")
+
+
+async def _in_a_month(pilot: Pilot[int]) -> None:
+    await _hits(pilot)
+    await press(pilot, *"tkk30", "enter")
+
+
+FADES = [*OPENCLAW, ("query.hybrid.temporalDecay.enabled", "true"), ("query.minScore", "0.25")]
+
 VIEWS: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
     "why_record": (_record, []), "why_focused": (_why_focused, []), "why_not_prompt": (_other_line, []),
     "why_not": (_why_not, []), "vote": (_vote, []), "voted": (_voted, []), "book": (_book, []),
     "sides": (_sides, []), "not_proposed": (_not_proposed, OPENCLAW), "baseline": (_base, []),
+    "noise": (_noise, OPENCLAW), "fading": (_fading, FADES), "sweep": (_sweep, []), "in_a_month": (_in_a_month, FADES),
 }
 
 

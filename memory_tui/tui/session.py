@@ -21,7 +21,7 @@ PAIR = {"query.hybrid.vectorWeight": "query.hybrid.textWeight", "query.hybrid.te
 
 ORIGIN = "tuned on screen"
 
-DATE = Knob("date", "date", 0, "the day that ages are counted from: what will be recalled then", -365, 365, 5, 1, "d",
+DATE = Knob("date", "date", 0, "what will be recalled on that day", -365, 365, 5, 1, "d",
             most=36_500)
 """A knob of the screen alone: days from now."""
 

@@ -171,6 +171,7 @@ class _Search:
 
     def __init__(self, cases: Sequence[Case], settings: Settings, metric: str, progress: Progress) -> None:
         self._cases, self._base, self._metric, self._progress = cases, settings, metric, progress
+        self._part = ""
         ignored = profiles.get(settings.word("profile")).ignores
         self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in _LEFT_ALONE and key not in ignored]
 
@@ -179,7 +180,7 @@ class _Search:
         starts = [self._base, *(self._base.update(turned(BY_KEY[VECTOR], weight), ORIGIN) for weight in _STARTS)]
         found = []
         for number, start in enumerate(starts, 1):
-            self._progress(f"search {number} of {len(starts)}")
+            self._part = f"search {number} of {len(starts)}"
             found.append(self._climb(start))
         best = max(found, key=self._value)
         return self._plainest(best) if self._value(best) > self._value(self._base) + 1e-9 else self._base
@@ -205,6 +206,7 @@ class _Search:
 
     def _best(self, knob: Knob, settings: Settings, values: Sequence[Scalar]) -> Settings:
         """The best of `values`, the present one where none is better."""
+        self._progress(f"{self._part}: {knob.label}")
         chosen = [settings, *(settings.update(turned(knob, value), ORIGIN) for value in values)]
         reached = self._values(chosen)
         top = max(reached)

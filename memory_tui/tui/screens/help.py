@@ -46,6 +46,12 @@ WORDS_OF = {
     "reader": "The note as it is on disk.",
     "compare": "What OpenClaw's own index holds of the notes on disk. It is opened to be read, and never written: "
                "run OpenClaw itself to bring it up to date.",
+    "noise": "Questions that no note is about are asked, to see what they score. Where they reach as high as what is "
+             "right, minScore cannot keep noise out. Passing: the shares of both that a minScore there lets through.",
+    "fading": "Hits of today that age will take out of the answer, with the day and the gate, and those that it has "
+              "taken already. Every day is ranked as a whole, for rivals fade too.",
+    "sweep": "Knobs are searched on one half of the questions you judged, and judged on the other half. A gain that "
+             "chance could have made is no evidence.",
     "sides": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, or "
                "the baseline; a chunk that one side loses shows the reason there.",
     "book": "Questions that you saved, and how the knobs do on them: under the baseline, and as they are now. Broke "

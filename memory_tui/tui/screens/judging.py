@@ -181,6 +181,25 @@ class Judging(Turning):
         self.change_notebook(desks.keep(self.question),
                              "The question is saved; v marks which hits answer it, B lists what is saved.")
 
+    def do_noise(self) -> None:
+        """What unrelated questions score, and whether minScore can keep them out."""
+        from memory_tui.tui.screens.noise import NoiseView
+
+        self.app.push_screen(NoiseView(self))
+
+    def do_fading(self) -> None:
+        """What age has taken and will take."""
+        from memory_tui.tui.screens.fading import FadingView
+
+        self.measure()
+        self.app.push_screen(FadingView(self))
+
+    def do_sweep(self) -> None:
+        """Look for better knobs by the saved questions."""
+        from memory_tui.tui.screens.sweep import SweepView
+
+        self.app.push_screen(SweepView(self))
+
     def do_book(self) -> None:
         """List the saved questions."""
         from memory_tui.tui.screens.book import BookView

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,7 +14,6 @@ from textual.widget import Widget
 
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
-from memory_tui.search.trace import Trace
 from memory_tui.text.display import one_line, safe
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.facts import Facts
@@ -65,11 +65,6 @@ class SearchView(Explaining):
         self._invite()
         if self.home.engine is not None:
             self.engine_opened()
-
-    @property
-    def trace(self) -> Trace | None:
-        """The answer on screen."""
-        return self._answer.trace if self._answer else None
 
     @property
     def question(self) -> str:
@@ -164,7 +159,9 @@ class SearchView(Explaining):
         if trace is None:
             return ""
         mode = "" if trace.mode == "hybrid" else f", {trace.mode}"
-        return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{mode}"
+        days = self._answer.days if self._answer is not None else 0
+        when = f" on {dt.datetime.fromtimestamp(trace.now, dt.UTC):%Y-%m-%d}" if days else ""
+        return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{when}{mode}"
 
     def _show_nothing(self) -> None:
         """There is no answer: the list says why, the other panes are empty."""

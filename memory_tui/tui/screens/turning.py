@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual import on
 
+from memory_tui.search.trace import Trace
 from memory_tui.tui.screens.base import View
 from memory_tui.tui.session import Answer, Tuning, changes, summary
 from memory_tui.tui.widgets.tune_strip import TuneStrip
@@ -15,6 +16,16 @@ class Turning(View):
     def __init__(self) -> None:
         super().__init__()
         self._answer: Answer | None = None
+
+    @property
+    def answer(self) -> Answer | None:
+        """What was found, and how it ranks."""
+        return self._answer
+
+    @property
+    def trace(self) -> Trace | None:
+        """The ranking on screen."""
+        return self._answer.trace if self._answer else None
 
     def relist(self, *, keep: bool) -> None:
         """List the answer anew; with `keep` the cursor stays on its chunk."""

@@ -159,7 +159,8 @@ class TuneStrip(Widget, can_focus=True):
     def on_key(self, event: events.Key) -> None:
         """Digits type a value, enter takes it, escape drops it."""
         character = event.character or ""
-        starts = character.isascii() and ((character.isdigit() and character != "0") or character == ".")
+        below = character == "-" and self.dial is not None and self.dial.knob.low < 0
+        starts = character.isascii() and ((character.isdigit() and character != "0") or character == "." or below)
         if starts or (self._typed and character.isascii() and character.isdigit()):
             if self.dial is not None and not self.dial.slides:
                 self.post_message(self.Refused(f"{self.dial.knob.label} takes no number; h and l turn it."))

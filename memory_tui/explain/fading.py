@@ -1,0 +1,81 @@
+"""What age does to recall: which hits of today will be lost, on what day and to which gate, and which are lost already.
+
+Every day that is looked at is ranked as a whole: rivals fade too, so nothing can be solved for one hit alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memory_tui.search.evidence import Evidence, later
+from memory_tui.search.rank import rank
+from memory_tui.search.trace import Candidate, ChunkRef, Trace, Verdict
+from memory_tui.settings import Settings
+
+DECAY = "query.hybrid.temporalDecay.enabled"
+HORIZON = 90
+"""Days ahead that are looked at."""
+_STRIDE = 10
+"""Days between two looks; where something is lost in between, each of them is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fading:
+    """A hit, number `place` today, that is lost `days` from now, then for `verdict`; 0 days: it is lost already.
+
+    Of one that is lost already `place` is the one it would have if nothing aged.
+    """
+
+    query: str
+    chunk: ChunkRef
+    place: int
+    days: int
+    age_days: float | None
+    verdict: Verdict
+
+
+def fading(evidence: Evidence, settings: Settings, horizon: int = HORIZON) -> Iterator[Fading]:
+    """Hits that age took or will take within `horizon` days, those lost already first; none while decay is off.
+
+    Pure arithmetic, about a millisecond a day that is looked at; for a worker thread.
+    """
+    if not settings.on(DECAY):
+        return
+    today = rank(evidence, settings)
+    yield from _lost_already(evidence, settings, today)
+    left = {candidate.chunk.rowid: candidate for candidate in today.recalled}
+    before = 0
+    for day in range(_STRIDE, horizon + _STRIDE, _STRIDE):
+        if not left:
+            return
+        gone = _gone(rank(later(evidence, day), settings), left)
+        for inner in range(before + 1, day + 1) if gone else ():
+            for candidate, verdict in _gone(rank(later(evidence, inner), settings), left):
+                del left[candidate.chunk.rowid]
+                yield Fading(evidence.query, candidate.chunk, _place(candidate), inner, _age(candidate), verdict)
+        before = day
+
+
+def _lost_already(evidence: Evidence, settings: Settings, today: Trace) -> Iterator[Fading]:
+    ageless = rank(evidence, settings.set(DECAY, False, "if nothing aged"))
+    now = {candidate.chunk.rowid for candidate in today.recalled}
+    lost = {candidate.chunk.rowid: candidate for candidate in today.lost}
+    for candidate in ageless.recalled:
+        rowid = candidate.chunk.rowid
+        if rowid not in now and rowid in lost:
+            yield Fading(evidence.query, candidate.chunk, _place(candidate), 0, _age(lost[rowid]), lost[rowid].verdict)
+
+
+def _gone(trace: Trace, wanted: dict[int, Candidate]) -> list[tuple[Candidate, Verdict]]:
+    """Those of `wanted` that `trace` does not recall, with why not."""
+    return [(wanted[candidate.chunk.rowid], candidate.verdict) for candidate in trace.lost
+            if candidate.chunk.rowid in wanted]
+
+
+def _place(candidate: Candidate) -> int:
+    return getattr(candidate.verdict, "place", 0)
+
+
+def _age(candidate: Candidate) -> float | None:
+    return candidate.age.age_days

@@ -1,0 +1,233 @@
+"""Reports over the search view: the noise floor, what fades, better knobs; and the date knob."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from tui_support import NOW, ask, drive, make_app, press, said, sample, settled, text_of, until
+
+from memory_tui import demo
+from memory_tui.engine import Engine, Options
+from memory_tui.explain import noise, probes
+from memory_tui.explain.fading import fading
+from memory_tui.search.trace import Trace
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.screens.fading import HORIZON, FadingView
+from memory_tui.tui.screens.noise import NoiseView
+from memory_tui.tui.screens.reader import ReaderView
+from memory_tui.tui.screens.search import SearchView
+from memory_tui.tui.screens.sweep import SweepView
+from memory_tui.tune import evaluate, notebook, sweep
+from memory_tui.tune.labels import Label, Notebook, Query
+
+QUESTION = "what about the router and the omada vlan"
+FADES = [("profile", "openclaw-2026.3"), ("query.hybrid.temporalDecay.enabled", "true"), ("query.minScore", "0.25")]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return sample(tmp_path / "notes")
+
+
+def engine_of(app: MemoryApp) -> Engine:
+    assert app.engine is not None
+    return app.engine
+
+
+def trace_of(app: MemoryApp) -> Trace:
+    view = next(view for view in app.views if isinstance(view, SearchView))
+    assert view.trace is not None
+    return view.trace
+
+
+# --- noise floor ---------------------------------------------------------------------------------------------------
+
+def test_the_noise_floor_is_measured_and_drawn(workspace: Path) -> None:
+    app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "N")
+        view = app.screen
+        assert isinstance(view, NoiseView)
+        assert view.noise is not None
+        engine = engine_of(app)
+        expected = noise.measure(probes.ask_all(engine.gather), engine.settings)
+        assert view.noise.floor == expected
+        assert "A hit by words alone scores 0.30 at best, below minScore 0.35" in " ".join(text_of(app).split())
+        assert "── minScore 0.35" in text_of(app)
+
+    drive(app, steps)
+
+
+def test_min_score_moves_on_the_axis_without_another_question(workspace: Path) -> None:
+    app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "N")
+        engine, asked = engine_of(app), []
+        real = engine.gather
+        engine.gather = lambda *a, **k: asked.append(a) or real(*a, **k)  # type: ignore[method-assign]
+        await press(pilot, "h", "h")
+        assert "── minScore 0.33" in text_of(app)
+        assert trace_of(app).floor == pytest.approx(0.33)
+        await press(pilot, "u", "u")
+        assert "── minScore 0.35" in text_of(app)
+        assert asked == []
+
+    drive(app, steps)
+
+
+def test_the_suggested_min_score_is_set_with_one_key(workspace: Path) -> None:
+    app = make_app(workspace, provider="builtin", changes=[("profile", "openclaw-2026.3")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "N")
+        view = app.screen
+        assert isinstance(view, NoiseView)
+        assert view.noise is not None
+        suggested = view.noise.floor.suggested
+        await press(pilot, "a")
+        assert app.tuning is not None
+        if suggested is None:
+            assert "no minScore to suggest" in said(app)
+        else:
+            assert app.tuning.settings.number("query.minScore") == pytest.approx(suggested.min_score)
+
+    drive(app, steps)
+
+
+def test_escape_stops_the_asking(workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        engine, asked, release = engine_of(app), [], threading.Event()
+        real = engine.gather
+
+        def slow(query: str, *rest: object) -> object:
+            asked.append(query)
+            if len(asked) == 4:
+                assert release.wait(10)
+            return real(query, *rest)  # type: ignore[arg-type]
+
+        engine.gather = slow  # type: ignore[method-assign, assignment]
+        await pilot.press("N")
+        await until(lambda: len(asked) == 4)
+        await until(lambda: "asking unrelated questions 2 of" in text_of(app))
+        await pilot.press("escape")
+        await until(lambda: isinstance(app.screen, SearchView))
+        release.set()
+        await settled(pilot)
+        assert len(asked) == 4
+
+    drive(app, steps)
+
+
+# --- fading --------------------------------------------------------------------------------------------------------
+
+def test_what_fades_is_listed_soonest_first_and_can_be_read(workspace: Path) -> None:
+    app = make_app(workspace, changes=FADES)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "F")
+        view = app.screen
+        assert isinstance(view, FadingView)
+        assert view.faded is not None
+        engine = engine_of(app)
+        expected = sorted(fading(engine.gather(QUESTION), engine.settings, HORIZON), key=lambda fade: fade.days)
+        assert list(view.faded.found) == expected
+        assert any(fade.days for fade in expected)
+        assert f"in {next(fade.days for fade in expected if fade.days)} d, " in text_of(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, ReaderView)
+
+    drive(app, steps)
+
+
+def test_while_decay_is_off_one_key_shows_what_it_would_take(workspace: Path) -> None:
+    app = make_app(workspace, changes=[("profile", "openclaw-2026.3"), ("query.minScore", "0.25")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "F")
+        assert "decay is off" in text_of(app)
+        await press(pilot, "a")
+        assert "lost already" in text_of(app)
+        await press(pilot, "u")
+        assert "decay is off" in text_of(app)
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("days", [30, -14])
+def test_the_date_knob_shows_what_a_search_on_that_day_gives(workspace: Path, days: int) -> None:
+    app = make_app(workspace, changes=FADES)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "t", "k", "k")
+        await press(pilot, *str(days), "enter")
+        assert app.tuning is not None
+        assert app.tuning.days == days
+        shown = trace_of(app)
+        options = Options(workspace=str(workspace), index=str(workspace.parent / "index.sqlite"), provider="scripted",
+                          now=NOW + days * 86_400, changes=(("sync.watch", "false"), *FADES))
+        with Engine.open(options) as then:
+            fresh = then.search(QUESTION)
+        for ours, theirs in ((shown.recalled, fresh.recalled), (tuple(shown.lost), tuple(fresh.lost))):
+            assert [(c.chunk.id, c.score, c.age.age_days) for c in ours] == [
+                (c.chunk.id, pytest.approx(c.score), pytest.approx(c.age.age_days)) for c in theirs]
+        assert f" on {'2026-04-19' if days == 30 else '2026-03-06'}" in text_of(app)
+        await press(pilot, "u")
+        assert app.tuning.days == 0
+
+    drive(app, steps)
+
+
+# --- better knobs --------------------------------------------------------------------------------------------------
+
+def test_few_labels_are_no_evidence(workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "S")
+        assert isinstance(app.screen, SweepView)
+        assert "No evidence: 0 questions with a right line" in text_of(app)
+        await press(pilot, "a")
+        assert said(app) == "There is no evidence for other knobs, so there is nothing to apply."
+
+    drive(app, steps)
+
+
+def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> None:
+    from tui_support import TODAY
+
+    labelled = [Query(query.query, tuple(Label(label.path, label.line, label.grade) for label in query.relevant))
+                for query in demo.labelled_queries(TODAY) if query.relevant]
+    book = Notebook(tuple(labelled[:24]))
+    notebook.save(notebook.place(workspace), book)
+    app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "S")
+        view, engine = app.screen, engine_of(app)
+        assert isinstance(view, SweepView)
+        expected = sweep.tune(evaluate.collect(engine.gather, book), engine.settings)
+        assert view.outcome == expected
+        await press(pilot, "a")
+        assert app.tuning is not None
+        if isinstance(expected, sweep.Better):
+            assert app.tuning.settings == expected.settings
+        else:
+            assert app.tuning.settings == engine.settings
+
+    drive(app, steps)
