@@ -47,6 +47,8 @@ class World:
     least: int = 3
     tokens: int = 8
     at_start: bool = True
+    host: str = ""
+    withhold: str = "true"
     events: list[Event] = field(default_factory=list)
 
     def write(self, count: int, name: str = "MEMORY.md") -> None:
@@ -57,13 +59,15 @@ class World:
 
     def open(self, *, once: bool = False) -> Engine:
         path = self.folder / "openclaw.json"
+        remote = {"baseUrl": f"{self.host or self.play.url}/v1", "apiKey": KEY,
+                  "batch": {"enabled": True, **self.batch}}
         path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": {
             "provider": "openai", "model": "small", "chunking": {"tokens": self.tokens, "overlap": 0},
             "sync": {"watch": False, "onSessionStart": self.at_start},
-            "remote": {"baseUrl": f"{self.play.url}/v1", "apiKey": KEY, "batch": {"enabled": True, **self.batch}}}}}}))
+            "remote": remote}}}}))
         return Engine.open(Options(
             workspace=str(self.folder / "notes"), config=str(path), provider="openai", index=str(self.index),
-            once=once), self.events.append)
+            once=once, changes=(("remote.withholdSecrets", self.withhold),)), self.events.append)
 
     @property
     def index(self) -> Path:
@@ -138,6 +142,37 @@ def test_a_file_that_cannot_be_deleted_there_is_mentioned(world: World) -> None:
     with world.open() as engine:
         assert engine.sync(reason="cli").embedded == 10
     assert "not allowed to delete" in world.news[-1].detail
+
+
+def everything_sent(world: World) -> str:
+    return "\n".join([*world.play.sent.values(), *world.direct])
+
+
+@pytest.mark.parametrize("when", ["always", "after it was claimed"])
+def test_what_looks_like_a_secret_is_in_no_job(
+        world: World, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    # The server on loopback is the proxy on the way to a provider elsewhere.
+    monkeypatch.setenv("HTTP_PROXY", world.play.url)
+    world.host = "http://embed.example"
+    world.tokens = 16
+    world.write(12)
+    secret = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
+    (world.folder / "notes" / "memory").mkdir()
+    (world.folder / "notes" / "memory" / "forge.md").write_text(f"forge {secret}\n")
+    if when != "always":
+        world.withhold = "false"
+        world.play.fail("POST /files", hang)
+        with world.open() as engine:
+            engine.start()
+            assert world.play.hanging.acquire(timeout=LONG)
+        world.withhold = "true"
+    with world.open() as engine:
+        assert engine.sync(reason="cli").embedded == 6
+        assert lacking(engine) == 1
+        assert len(engine.status().withheld) == 1
+    assert len(world.play.jobs) == 1
+    assert "word7" in everything_sent(world)
+    assert secret not in everything_sent(world)
 
 
 def test_few_texts_go_directly(world: World) -> None:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from memory_tui.embed.batch import Look
     from memory_tui.embed.batch_service import BatchService
     from memory_tui.embed.chain import Chain
+    from memory_tui.embed.provider import Provider
     from memory_tui.index.jobs import Job, Terms
     from memory_tui.index.sync import SyncReport
+    from memory_tui.index.withheld import Manner
 
 MOST_FAILURES = 2
 _DOWNLOADS = 3
@@ -51,14 +53,17 @@ def followed(report: SyncReport, rest: SyncReport) -> SyncReport:
 
 
 class Batches:
-    """The batch jobs of one engine. `again` asks for a sync, which sends directly what jobs could not embed."""
+    """The batch jobs of one engine. `again` asks for a sync, which sends directly what jobs could not embed; `manner`
+    tells how texts get to a provider.
+    """
 
-    def __init__(self, chain: Chain, ask: Ask, tell: Callable[[Event], None], again: Callable[[], None]) -> None:
+    def __init__(self, chain: Chain, ask: Ask, tell: Callable[[Event], None], again: Callable[[], None],
+                 manner: Callable[[Provider | None], Manner]) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
         self.waiting = 0
         """Texts that wait for a job, as last seen."""
-        self._chain, self._ask, self._tell, self._again = chain, ask, tell, again
+        self._chain, self._ask, self._tell, self._again, self._manner = chain, ask, tell, again, manner
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wanted = False
@@ -163,7 +168,8 @@ class Batches:
         """Send a job off; whether it runs now."""
         from memory_tui.index import jobs
 
-        texts: list[tuple[str, str]] = self._ask(lambda store: jobs.texts(store, job))
+        withheld = self._manner(self._chain.provider()).withheld
+        texts: list[tuple[str, str]] = self._ask(lambda store: jobs.texts(store, job, withheld=withheld))
         if not texts:
             self._drop(job)
             return False

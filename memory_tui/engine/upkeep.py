@@ -72,7 +72,7 @@ class Upkeep:
         self._paused, self._yield = threading.Event(), threading.Event()
         self._stop = Stops(self._writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
-        self.batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"))
+        self.batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"), self._supply.manner)
         self._watcher: Watcher | None = None
         self._keeping = Keeping(lambda: self.path, self._tell)
         self._again = False

@@ -19,6 +19,7 @@ from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.index import writes
 from memory_tui.index.lock import Holder, is_alive, process_start
 from memory_tui.index.store import UNCLAIMED, Store
+from memory_tui.index.withheld import sendable
 
 KEPT_SECONDS = 7 * 86400.0
 """No provider keeps results for long; after this time a job of another model is forgotten."""
@@ -90,18 +91,21 @@ def jobs(store: Store, space: Space) -> list[Job]:
     return [Job(row[0], Identity(*row[1:5]), Holder(*row[5:8]), *row[8:]) for row in rows]
 
 
-def texts(store: Store, job: Job) -> list[tuple[str, str]]:
-    """Hash and text of what a job has to embed; texts that no note holds any more, and blank ones, are let go."""
+def texts(store: Store, job: Job, *, withheld: bool = False) -> list[tuple[str, str]]:
+    """Hash and text of what a job has to embed; texts that no note holds any more, and blank ones, are let go.
+
+    So are, where that is wished now, those that look like a secret: they may have been claimed before it was.
+    """
     # The order of the tables is given, because chunks cannot be looked up by hash, and the other way takes minutes.
     rows = store.query(
         "SELECT c.hash, c.text, min(c.id) FROM chunks c CROSS JOIN batch_texts t ON t.hash = c.hash AND t.job = ? "
         "WHERE c.embedding_id IS NULL AND c.occurrence = 0 GROUP BY c.hash ORDER BY min(c.id)", (job.id,))
-    found = [(digest, text) for digest, text, _ in rows if text.strip()]
-    kept = {digest for digest, _ in found}
+    held = {digest: text for digest, text, _ in rows if text.strip()}
+    kept = set(sendable(store, held, list(held)) if withheld else held)
     claimed = store.query("SELECT hash FROM batch_texts WHERE job = ?", (job.id,))
     if len(kept) < len(claimed):
         release(store, job, [digest for (digest,) in claimed if digest not in kept])
-    return found
+    return [(digest, text) for digest, text in held.items() if digest in kept]
 
 
 def uploaded(store: Store, job: Job, file_id: str) -> None:
