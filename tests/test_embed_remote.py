@@ -6,6 +6,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,8 +175,9 @@ ERRORS = [
     (status(529, "overloaded"), State.SERVER, 3),
     (html(502), State.SERVER, 3),
     (status(408, ""), State.SERVER, 3),
-    (reset, State.NETWORK, 3),
-    (cut_off, State.NETWORK, 3),
+    # Asked three times with both texts, and as often with the first alone.
+    (reset, State.NETWORK, 6),
+    (cut_off, State.NETWORK, 6),
 ]
 
 
@@ -537,4 +539,25 @@ def test_queries_get_through_while_notes_are_sent(play: Play) -> None:
     assert not let_go.is_set()
     let_go.set()
     notes.join(10)
+    provider.close()
+
+
+def test_a_batch_that_breaks_the_connection_is_halved(play: Play) -> None:
+    def reply(handler: Any, asked: Any) -> None:
+        (reset if len(asked.texts) > 2 else well)(handler, asked)
+
+    play.usual = reply
+    provider = provider_for(play)
+    vectors = provider.embed([f"note {n}" for n in range(7)], "document")
+    assert vectors.any(axis=1).all()
+    assert max(len(asked.texts) for asked in play.asked if len(asked.texts) <= 2) == 2
+    provider.close()
+
+
+def test_a_server_that_breaks_every_connection_is_not_asked_for_each_text(play: Play) -> None:
+    play.usual = reset
+    provider = provider_for(play, batches=Batches(attempts=1))
+    failure = fails(provider, [f"note {n}" for n in range(64)])
+    assert failure.state is State.NETWORK
+    assert len(play.asked) <= 8
     provider.close()

@@ -57,7 +57,8 @@ ADVICE: Mapping[State, str] = {
     State.NETWORK: "Check the network, a proxy if there is one, and remote.baseUrl.",
     State.TIMEOUT: "Check the network, or whether the server is overloaded.",
     State.MALFORMED: "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
-    State.NOT_INSTALLED: "Install it: pip install llama-cpp-python (it is compiled, which takes minutes).",
+    State.NOT_INSTALLED:
+        "Install it: pip install 'memory-tui[local]' (llama-cpp-python is compiled, which takes minutes).",
     State.NO_FILE: "Check local.modelPath.",
     State.CRASHED: "Try another GGUF file; this one does not work with the installed llama-cpp-python.",
     State.BROKEN: "Choose another provider.",
@@ -69,7 +70,8 @@ class ProviderFailure(ProviderError):
 
     `retry_after` is how many seconds the provider asked to be left alone, `next_try` the epoch second before which it
     is not asked again. `done` holds the unit vectors of those texts of the call, by position, that were made (and
-    paid for) before it failed.
+    paid for) before it failed. `broke_off` tells that a connection was made and broke, as servers do with requests
+    that are too much for them.
     """
 
     def __init__(self, state: State, message: str, next_step: str = "", retry_after: float | None = None) -> None:
@@ -77,6 +79,7 @@ class ProviderFailure(ProviderError):
         self.state = state
         self.retry_after = retry_after
         self.next_try: float | None = None
+        self.broke_off = False
         self.done: dict[int, Vectors] = {}
 
     def as_dict(self) -> dict[str, str]:

@@ -127,7 +127,9 @@ class Http:
             return ProviderFailure(State.MALFORMED, f"{self.label} answered with something that cannot be read: {why}")
         if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError):
             return ProviderFailure(State.REFUSED, f"{self.label} cannot be asked: {why}")
-        return ProviderFailure(State.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}")
+        failure = ProviderFailure(State.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}")
+        failure.broke_off = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
+        return failure
 
     def _answer(self, response: httpx.Response, text: str) -> object:
         status = response.status_code

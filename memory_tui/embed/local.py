@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from memory_tui.embed.background import Background
-from memory_tui.embed.breaker import Breaker
+from memory_tui.embed.careful import Careful, in_rows
 from memory_tui.embed.failure import ProviderFailure, State
 from memory_tui.embed.gguf import check, fingerprint_of, is_remote, require_gguf
 from memory_tui.embed.options import DEFAULT_MODEL_PATH, ProviderSettings
-from memory_tui.embed.provider import Health, Identity, Vectors
+from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.embed.wire import Kind, fingerprint
 from memory_tui.embed.worker import SCRIPT, Worker
 from memory_tui.errors import Cancelled
@@ -29,13 +29,14 @@ _OF_ONE_TEXT = frozenset({State.MALFORMED, State.BROKEN})
 """What is the fault of the text, when the model has made good vectors of others."""
 
 
-class Local:
+class Local(Careful):
     """A local model. The file is fetched where necessary and loaded at the first call of `embed` or `identity`."""
 
     host = ""
 
     def __init__(self, settings: ProviderSettings, script: Path = SCRIPT) -> None:
         check(settings)
+        super().__init__(settings.clock.now, "ready, loads at first use")
         self._settings, self._script = settings, script
         self._source = settings.model_path or DEFAULT_MODEL_PATH
         self._starting = threading.Lock()
@@ -45,8 +46,6 @@ class Local:
         self._closed = threading.Event()
         self._fetching = Background()
         self._turns = _Turns()
-        self._breaker = Breaker(settings.clock.now)
-        self._health = Health(True, "ready, loads at first use")
 
     @property
     def identity(self) -> Identity:
@@ -55,7 +54,7 @@ class Local:
         Raises ProviderFailure, Cancelled.
         """
         if self._identity is None:
-            self._breaker.check()
+            self.check()
             self._loaded()
         assert self._identity is not None
         return self._identity
@@ -70,17 +69,12 @@ class Local:
         """UTF-8 bytes of the longest chunk."""
         return MAX_INPUT_BYTES
 
-    @property
-    def next_try(self) -> float | None:
-        """Epoch second before which the model is not tried again."""
-        return self._breaker.next_try
-
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Float32 array (len(texts), dims) of unit vectors, zeros for blank texts; a question goes before notes.
 
         Raises ProviderFailure, with the vectors that were made before it, and Cancelled.
         """
-        self._breaker.check()
+        self.check()
         started = time.perf_counter()
         limits = self._settings.batches
         seconds = limits.query_seconds or _QUERY_SECONDS if kind == "query" else limits.batch_seconds or _BATCH_SECONDS
@@ -101,22 +95,9 @@ class Local:
         except ProviderFailure as failure:
             failure.done = done
             raise
-        took = (time.perf_counter() - started) * 1000
-        self._breaker.worked()
         threads = self._settings.threads
-        self._health = Health(True, f"local model, {threads} {'thread' if threads == 1 else 'threads'}", took)
-        vectors = np.zeros((len(texts), dims), np.float32)
-        for at, row in done.items():
-            vectors[at] = row
-        return vectors
-
-    def health(self) -> Health:
-        """The state after the last call."""
-        return self._health
-
-    def reset(self) -> None:
-        """Try again although the time of the next try has not come."""
-        self._breaker.worked()
+        self.worked(f"local model, {threads} {'thread' if threads == 1 else 'threads'}", started)
+        return in_rows(done, len(texts), dims)
 
     def close(self) -> None:
         """End the process of the model, or the download, at once."""
@@ -139,8 +120,7 @@ class Local:
                 if self._proven and failure.state in _OF_ONE_TEXT:
                     return ProviderFailure(State.NO_VECTOR, failure.message)
                 if failure.state is not State.CRASHED or attempt + 1 == _ATTEMPTS:
-                    self._breaker.failed(failure)
-                    self._health = Health(False, failure.message)
+                    self.failed(failure)
                     raise
         raise AssertionError("the last attempt returns or raises")
 
@@ -170,8 +150,7 @@ class Local:
                     self._worker = None
                 if self._closed.is_set():
                     raise Cancelled from None
-                self._breaker.failed(failure)
-                self._health = Health(False, failure.message)
+                self.failed(failure)
                 raise
             if self._closed.is_set():
                 worker.close()

@@ -14,13 +14,13 @@ import tenacity
 from memory_tui.embed.answers import Malformed
 from memory_tui.embed.background import Background
 from memory_tui.embed.batching import Width, groups, halves
-from memory_tui.embed.breaker import Breaker
+from memory_tui.embed.careful import Careful, in_rows
 from memory_tui.embed.failure import OF_THE_TEXT, PASSING, RETRIED, ProviderFailure, State
 from memory_tui.embed.http import Http
 from memory_tui.embed.options import ProviderSettings
-from memory_tui.embed.provider import Health, Identity, Vectors
+from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.embed.units import NoDirection, unit_vectors
-from memory_tui.embed.wire import Kind, Wire
+from memory_tui.embed.wire import Kind, Wire, host_of
 from memory_tui.text.js import well_formed
 
 _LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
@@ -28,7 +28,7 @@ _LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
 _PROBE = "memory"
 
 
-class Remote:
+class Remote(Careful):
     """One remote provider. `embed` and `identity` block on the network, so both belong on a worker thread."""
 
     def __init__(self, wire: Wire, settings: ProviderSettings) -> None:
@@ -38,12 +38,11 @@ class Remote:
         self._most_items = wire.most_items
         self._proven = False
         """Whether it ever made a good vector: then one that points nowhere is about its text."""
+        super().__init__(settings.clock.now, f"ready, {host_of(wire.base_url)}, not asked yet")
         self._http = Http(wire.label, wire.base_url, wire.headers, wire.auth)
         self._background = Background(self._http.close)
-        self._breaker = Breaker(settings.clock.now)
         self._width = Width(max(1, min(settings.batches.concurrency, wire.concurrency)))
         self._probing = threading.Lock()
-        self._health = Health(True, f"ready, {self._http.host}, not asked yet")
 
     @property
     def identity(self) -> Identity:
@@ -71,44 +70,24 @@ class Remote:
         """Where the text goes."""
         return self._http.host
 
-    @property
-    def next_try(self) -> float | None:
-        """Epoch second before which the provider is not asked, None when it may be asked."""
-        return self._breaker.next_try
-
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Float32 array (len(texts), dims) of unit vectors; blank texts are not sent and have zeros.
 
         A text over the model's limit is embedded in parts, whose mean it gets. Raises ProviderFailure, with the
         vectors that were made before it, and Cancelled once `close` is called.
         """
-        self._breaker.check()
+        self.check()
         done: dict[int, Vectors] = {}
         sent = [well_formed(text) for text in texts]
         started = time.perf_counter()
         failure = self._background.run(lambda: self._all(sent, kind, done))
-        took = (time.perf_counter() - started) * 1000
         if failure is not None:
             failure.done = done
-            self._breaker.failed(failure)
-            if failure.state not in OF_THE_TEXT:
-                self._health = Health(False, failure.message, took)
+            self.failed(failure, started)
             raise failure
-        self._breaker.worked()
         width = "" if self._width.now > 1 or self._batches.concurrency == 1 else ", one request at a time"
-        self._health = Health(True, f"{self._http.host}{width}", took)
-        vectors = np.zeros((len(texts), self._dims or 0), np.float32)
-        for at, row in done.items():
-            vectors[at] = row
-        return vectors
-
-    def health(self) -> Health:
-        """The state after the last call."""
-        return self._health
-
-    def reset(self) -> None:
-        """Ask again although the time of the next try has not come."""
-        self._breaker.worked()
+        self.worked(f"{self._http.host}{width}", started)
+        return in_rows(done, len(texts), self._dims or 0)
 
     def close(self) -> None:
         """Give up every call that is under way, at once."""
@@ -132,14 +111,16 @@ class Remote:
         return min(failures, key=lambda one: one.state in OF_THE_TEXT, default=None)
 
     async def _fill(self, at: Sequence[int], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> None:
-        """Put the vectors of the texts `at` into `done`; they are halved for as long as they are refused together."""
+        """Put the vectors of the texts `at` into `done`; they are halved for as long as they are refused together, or
+        break the connection.
+        """
         refused = None
         if len(at) <= self._most_items:
             try:
                 done.update(zip(at, await self._persistent([texts[one] for one in at], kind), strict=True))
                 return
             except ProviderFailure as failure:
-                if failure.state not in OF_THE_TEXT:
+                if failure.state not in OF_THE_TEXT and not (failure.broke_off and len(at) > 1):
                     raise
                 refused = failure
         middle = (len(at) + 1) // 2
