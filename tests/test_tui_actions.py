@@ -28,6 +28,7 @@ from memory_tui.tui.screens.search import SearchView
 from memory_tui.tui.screens.sides import SidesView
 from memory_tui.tui.screens.sweep import SweepView
 from memory_tui.tui.screens.whynot import WhyNotView
+from memory_tui.tui.screens.write import WriteView
 from memory_tui.tui.widgets import key_hints
 from memory_tui.tui.widgets.about_pane import AboutPane
 from memory_tui.tui.widgets.file_tree import FileTree
@@ -44,7 +45,7 @@ NODES = {
     "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
     "index": IndexView, "why": WhyPane, "whynot": WhyNotView, "compare": CompareView,
     "book": BookView, "sides": SidesView, "report": Report, "noise": NoiseView,
-    "fading": FadingView, "sweep": SweepView,
+    "fading": FadingView, "sweep": SweepView, "write": WriteView,
 }
 
 

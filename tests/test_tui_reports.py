@@ -231,3 +231,62 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
             assert app.tuning.settings == engine.settings
 
     drive(app, steps)
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def configured(workspace: Path, tmp_path: Path) -> tuple[MemoryApp, Path]:
+    """The app under an openclaw.json with a comment in it."""
+    file = tmp_path / "openclaw.json"
+    file.write_text('{\n  // mine\n  agents: {defaults: {workspace: ' + f'"{workspace}"'
+                    + ', memorySearch: {query: {maxResults: 6}}}},\n}\n', "utf-8")
+    options = Options(workspace=str(workspace), index=str(tmp_path / "index.sqlite"), provider="scripted", now=NOW,
+                      config=str(file), changes=(("sync.watch", "false"),))
+    return MemoryApp(lambda listener: Engine.open(options, listener), name="notes"), file
+
+
+def test_tuned_knobs_are_written_after_showing_the_difference(configured: tuple[MemoryApp, Path]) -> None:
+    app, file = configured
+    before = file.read_text("utf-8")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "W")
+        assert said(app) == "Every knob is as the app was opened."
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8).set("query.minScore", 0.2))
+        await settled(pilot)
+        await press(pilot, "W")
+        assert "results 6 -> 8" in text_of(app)
+        assert "minScore .35 -> .20" in text_of(app)
+        await press(pilot, "escape")
+        assert file.read_text("utf-8") == before
+        await press(pilot, "W", "y")
+        assert isinstance(app.screen, SearchView)
+        assert said(app).startswith("Written to ")
+        after = file.read_text("utf-8")
+        assert "// mine" in after
+        assert "maxResults: 8" in after
+        assert "minScore" in after
+        assert "watch" not in after
+
+    drive(app, steps)
+
+
+def test_a_configuration_changed_meanwhile_is_left_alone(configured: tuple[MemoryApp, Path]) -> None:
+    app, file = configured
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8))
+        await settled(pilot)
+        await press(pilot, "W")
+        changed = file.read_text("utf-8").replace("// mine", "// theirs")
+        file.write_text(changed, "utf-8")
+        await press(pilot, "y")
+        assert file.read_text("utf-8") == changed
+        assert "changed" in said(app)
+
+    drive(app, steps)

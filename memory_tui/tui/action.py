@@ -115,6 +115,11 @@ def needs_tuned(context: Context) -> str:
     return "" if context.tuned else "Every knob is as the app was opened."
 
 
+def needs_writing(context: Context) -> str:
+    """Knobs that were turned, and files that may be written."""
+    return context.unwritable or needs_tuned(context)
+
+
 def needs_hit(context: Context) -> str:
     """A hit under the cursor."""
     return needs_answer(context) or needs_note(context)

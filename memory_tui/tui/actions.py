@@ -36,6 +36,7 @@ PLACES: Mapping[str, str] = MappingProxyType({
     "noise": "Noise floor",
     "fading": "Fading",
     "sweep": "Better knobs",
+    "write": "Writing the configuration",
     "tune": "Tune",
     "index": "Index (3)",
     "compare": "OpenClaw's index",

@@ -12,6 +12,7 @@ from memory_tui.tui.action import (
     needs_step,
     needs_tuned,
     needs_undone,
+    needs_writing,
 )
 
 ACTIONS: tuple[Action, ...] = (
@@ -36,6 +37,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("fading", ("F",), "search", "what age has taken, and what will fade in the days ahead", "", needs_answer),
     Action("sweep", ("S",), "search", "look for better knobs by the saved questions, or say: no evidence", "",
            needs_engine),
+    Action("write", ("W",), "search", "write the knobs into the configuration, after showing the difference", "",
+           needs_writing),
     Action("next_stage", (">",), "search", "list what was lost at the next stage of the funnel; esc shows all", "",
            needs_answer),
     Action("previous_stage", ("<",), "search", "list what was lost at the stage before", "", needs_answer),
@@ -55,6 +58,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("apply", ("a",), "noise", "set the suggested minScore", "Apply"),
     Action("open", ("enter",), "fading", "read the note at the lines of the hit", "Read", needs_note),
     Action("apply", ("a",), "fading", "switch decay on, to see what it takes", "Decay on"),
+    Action("write", ("y",), "write", "write this difference, with a backup", "Write"),
     Action("apply", ("a",), "sweep", "turn the knobs as found, as one step", "Apply"),
     Action("open", ("enter",), "book", "ask this question", "Ask", palette=False),
     Action("forget", ("d",), "book", "save this question no longer, after asking", "Forget"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory_tui.tui.bridge import Tell
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memory_tui.settings import Settings
     from memory_tui.tune.evaluate import Case
     from memory_tui.tune.labels import Query
+    from memory_tui.tune.patch import Patch
     from memory_tui.tune.sweep import Outcome
 
 
@@ -90,5 +91,24 @@ def search_knobs(engine: Engine, settings: Settings, queries: Sequence[Query], c
             tell(Progress("asking saved questions", done, len(queries)))
             found.append(known.get(query.text) or Case.of(query, engine.gather(query.text)))
         return sweep.tune(found, settings, metric, progress=lambda words: tell(Progress(words)))
+
+    return run
+
+
+def propose_write(engine: Engine, settings: Settings) -> Callable[[Tell], Patch]:
+    """What would make the knobs of the strip hold from now on, by the configuration as it is on disk now.
+
+    Raises ConfigError.
+    """
+
+    def run(_tell: Tell) -> Patch:
+        from memory_tui import launch
+        from memory_tui.settings import TUNE_KEYS, Settings
+        from memory_tui.tune.patch import patch
+
+        choices = launch.choose(engine.plan.asked)
+        written = replace(choices, settings=settings).as_written()
+        tuned = Settings({**written.values, **{key: settings.values[key] for key in TUNE_KEYS}})
+        return patch(choices.config, tuned, written)
 
     return run

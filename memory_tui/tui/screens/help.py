@@ -50,6 +50,8 @@ WORDS_OF = {
              "right, minScore cannot keep noise out. Passing: the shares of both that a minScore there lets through.",
     "fading": "Hits of today that age will take out of the answer, with the day and the gate, and those that it has "
               "taken already. Every day is ranked as a whole, for rivals fade too.",
+    "write": "The values that would be written and where, then the difference line by line. Comments stay, a backup is "
+             "kept, and a file that somebody changed meanwhile is left alone.",
     "sweep": "Knobs are searched on one half of the questions you judged, and judged on the other half. A gain that "
              "chance could have made is no evidence.",
     "sides": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, or "

@@ -200,6 +200,12 @@ class Judging(Turning):
 
         self.app.push_screen(SweepView(self))
 
+    def do_write(self) -> None:
+        """Show what writing the knobs would change."""
+        from memory_tui.tui.screens.write import WriteView
+
+        self.app.push_screen(WriteView(self))
+
     def do_book(self) -> None:
         """List the saved questions."""
         from memory_tui.tui.screens.book import BookView

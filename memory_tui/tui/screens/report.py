@@ -111,7 +111,7 @@ class Report(View):
 
     def more_places(self) -> tuple[str, ...]:
         """A report's own keys, then those of all reports."""
-        return (self.PLACE, "notes", "report")
+        return (self.PLACE, "report") if self.PLACE == "write" else (self.PLACE, "notes", "report")
 
     def more_context(self) -> dict[str, bool]:
         """Whether there is something to undo."""
