@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from memory_tui.embed import prices
 from memory_tui.embed.links import Outlook
 from memory_tui.errors import Unreadable
+from memory_tui.index import jobs
 from memory_tui.index.cutting import cut
 from memory_tui.index.store import Store
 from memory_tui.index.sync import recipe_of
@@ -33,10 +34,11 @@ class Flagged:
 class Forecast:
     """What the next index run would do with the provider that is used, or that waits for the person's word.
 
-    `files` and `chunks` are all there are; of the distinct texts `cached` have a vector already, `withheld` are kept
-    back, and `send` are left for the provider, with about `tokens` tokens and `bytes` UTF-8 bytes. `usd` is their price
-    by the list prices of `prices_of`, None when that is unknown. `elsewhere` tells whether they leave this machine,
-    `agreed` whether they may. `flagged` look like secrets; with `withholding` they are not sent.
+    `files` and `chunks` are all there are; of the distinct texts `cached` have a vector already, `waiting` were sent
+    with a batch job, `withheld` are kept back, and `send` are left for the provider, with about `tokens` tokens and
+    `bytes` UTF-8 bytes. `usd` is their price by the list prices of `prices_of`, None when that is unknown. `elsewhere`
+    tells whether they leave this machine, `agreed` whether they may. `flagged` look like secrets; with `withholding`
+    they are not sent.
     """
 
     provider: str
@@ -47,6 +49,7 @@ class Forecast:
     files: int
     chunks: int
     cached: int
+    waiting: int
     withheld: int
     send: int
     tokens: int
@@ -76,14 +79,16 @@ def forecast(plan: Plan, store: Store, seen: Scan, outlook: Outlook) -> Forecast
                 flagged.append(Flagged(note.path, chunk.start_line, chunk.end_line, kinds))
                 secret.add(chunk.hash)
     cached = store.known_hashes(outlook.provider, outlook.model, outlook.key, list(texts))
-    lacking = [digest for digest in texts if digest not in cached]
+    waiting = jobs.sent(store, (outlook.provider, outlook.model, outlook.key)) & (texts.keys() - cached)
+    lacking = [digest for digest in texts if digest not in cached and digest not in waiting]
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
     count = sum(map(prices.tokens, send))
     each = prices.per_million(outlook.provider, outlook.model, outlook.host) if outlook.elsewhere else 0.0
     return Forecast(
         provider=outlook.provider, model=outlook.model, host=outlook.host, elsewhere=outlook.elsewhere,
-        agreed=outlook.agreed, files=files, chunks=chunks, cached=len(cached), withheld=len(lacking) - len(send),
-        send=len(send), tokens=count, bytes=sum(len(text.encode("utf-8", "replace")) for text in send),
+        agreed=outlook.agreed, files=files, chunks=chunks, cached=len(cached), waiting=len(waiting),
+        withheld=len(lacking) - len(send), send=len(send),
+        tokens=count, bytes=sum(len(text.encode("utf-8", "replace")) for text in send),
         usd=None if each is None else each * count / 1e6, usd_per_million=each, prices_of=prices.AS_OF,
         withholding=withholding, flagged=tuple(flagged), unreadable=tuple(unreadable))
 

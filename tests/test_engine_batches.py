@@ -301,6 +301,8 @@ def test_without_wait_a_command_ends_and_the_next_one_fetches(world: World) -> N
         assert lacking(engine) == 6
     with world.open() as engine:
         assert lacking(engine) == 6
+        ahead = engine.embedding.forecast()
+        assert (ahead.waiting, ahead.send) == (6, 0)
         assert ["6 texts wait" in notice.message for notice in engine.status().notices] == [True]
         assert engine.sync(reason="cli").embedded == 6
         assert lacking(engine) == 0

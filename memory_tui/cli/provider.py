@@ -113,6 +113,7 @@ def _forecast(found: Forecast) -> list[str]:
     lines = [f"Provider:  {where}{'' if found.elsewhere else ', on this machine: nothing leaves it'}",
              f"Notes:     {found.files:,} files, {found.chunks:,} chunks",
              f"Cached:    {found.cached:,} texts have a vector already",
+             *([f"Waiting:   {found.waiting:,} texts were sent with a batch job"] if found.waiting else []),
              f"To embed:  {found.send:,} texts, about {found.tokens:,} tokens, {found.bytes:,} bytes"]
     if found.elsewhere:
         lines.append(f"Price:     {_price(found)}")

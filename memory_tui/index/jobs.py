@@ -166,6 +166,13 @@ def waiting(store: Store) -> int:
     return sum(job.texts for job in jobs(store, _of(identity))) if identity else 0
 
 
+def sent(store: Store, space: Space) -> set[str]:
+    """The hashes of texts that the provider has, in jobs that are not over."""
+    return {row[0] for row in store.query(
+        "SELECT hash FROM batch_texts WHERE job IN "
+        f"(SELECT id FROM batch_jobs WHERE remote_id <> '' AND {_SPACE})", space)}
+
+
 def _forget_old(store: Store, identity: Identity, before: float) -> None:
     old = store.query(f"DELETE FROM batch_jobs WHERE NOT ({_SPACE}) AND claimed_at < ? RETURNING id",
                       (*_of(identity), before))
