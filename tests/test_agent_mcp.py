@@ -120,25 +120,18 @@ def test_it_gives_what_the_engine_and_the_command_line_give(arguments: list[str]
     ask(arguments, talk)
 
 
-def test_citations_follow_the_session_of_the_request(arguments: list[str]) -> None:
-    async def talk(session: ClientSession) -> None:
-        plain = data(await session.call_tool("memory_search", {"query": "omada"}))
-        group = data(await session.call_tool("memory_search", {"query": "omada"},
-                                             meta={"memory-tui/sessionKey": "agent:main:x:group:1"}))
-        assert "citation" in plain["results"][0]
-        assert "citation" not in group["results"][0]
-
-    ask(arguments, talk)
-
-
-def test_progress_is_told_to_who_asks_for_it(arguments: list[str]) -> None:
+def test_a_request_says_its_session_and_may_ask_for_progress(arguments: list[str]) -> None:
     told: list[tuple[float, str | None]] = []
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
         told.append((progress, message))
 
     async def talk(session: ClientSession) -> None:
-        await session.call_tool("memory_search", {"query": "omada"}, progress_callback=heard)
+        plain = data(await session.call_tool("memory_search", {"query": "omada"}))
+        group = data(await session.call_tool("memory_search", {"query": "omada"}, progress_callback=heard,
+                                             meta={"memory-tui/sessionKey": "agent:main:x:group:1"}))
+        assert "citation" in plain["results"][0]
+        assert "citation" not in group["results"][0]
 
     ask(arguments, talk)
     assert told

@@ -17,6 +17,7 @@ from helpers_workspace import needs_inodes
 from memory_tui import cli
 from memory_tui.agent import recall_log, replay
 from memory_tui.agent.host import Host, Wishes
+from memory_tui.agent.prompt import SEARCH
 from memory_tui.agent.recall_log import Entry, LoggedHit
 from memory_tui.engine import Engine, Options
 from memory_tui.index.readers import Cancel
@@ -26,7 +27,7 @@ SECRETS = ("sk-proj-abcdefghijklmnop1234", "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2, 
 
 
 def entry(query: str = "router", **more: Any) -> Entry:
-    return Entry(replay.SEARCH, query, 1_795_000_000.5, **more)
+    return Entry(SEARCH, query, 1_795_000_000.5, **more)
 
 
 @pytest.fixture
@@ -255,6 +256,7 @@ def test_the_command_lists_shows_explains_and_clears(run: Callable[..., tuple[in
     assert json.loads(run("recall-log", name, "--json")[1])["same"] is True
     why = json.loads(run("recall-log", name, "--why", "memory/2026-11-18.md", "--json")[1])
     assert why["query"] == "omada router"
+    assert "vlan" in run("recall-log", "last")[1]
     assert why["recalled"] is False
     assert why["verdict"]["kind"] in ("beyond_limit", "below_min_score", "not_matched")
     assert run("recall-log", "nosuch")[0] == 2

@@ -206,6 +206,7 @@ def test_a_disabled_memory_search_is_unavailable(workspace: Path, tmp_path: Path
     config.write_text('{"agents": {"defaults": {"memorySearch": {"enabled": false}}}}')
     with Engine.open(Options(workspace=str(workspace), config=str(config), index=str(tmp_path / "x.sqlite"))) as engine:
         answer = search(engine, query="omada")
+        assert get(engine, path="MEMORY.md")["disabled"] is True
     assert answer["disabled"] is True
     assert answer["error"]
 

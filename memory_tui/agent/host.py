@@ -13,6 +13,7 @@ from memory_tui.agent import recall_log, replay
 from memory_tui.agent.answers import GetAnswer, SearchAnswer
 from memory_tui.agent.citations import Mode, mode_of
 from memory_tui.agent.memory import Memory
+from memory_tui.agent.prompt import GET, SEARCH
 from memory_tui.agent.tools import Manner, memory_get, memory_search, refused, unavailable
 from memory_tui.embed import registry
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
@@ -125,7 +126,7 @@ class Host:
             answer = found.answer
             outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
             entry = recall_log.Entry(
-                replay.SEARCH, str(given.get("query")), at, client, memory.plan.agent.id,
+                SEARCH, str(given.get("query")), at, client, memory.plan.agent.id,
                 str(given.get("corpus") or ""), outcome=outcome, ms=(time.perf_counter() - began) * 1000)
             note_down(memory, replay.with_trace(entry, found.trace) if found.trace is not None else entry)
         return found.answer
@@ -143,7 +144,7 @@ class Host:
         if self._logs(memory):
             lines = f"lines {found.get('from', 1)} to {found.get('from', 1) + found.get('lines', 0) - 1}"
             note_down(memory, recall_log.Entry(
-                replay.GET, found["path"], at, client, memory.plan.agent.id,
+                GET, found["path"], at, client, memory.plan.agent.id,
                 outcome=lines if found["status"] == "ok" else found.get("error", "There is no such note."),
                 ms=(time.perf_counter() - began) * 1000))
         return found

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from memory_tui.agent.citations import citation
+from memory_tui.agent.prompt import GET
 from memory_tui.agent.recall_log import Entry, Log
-from memory_tui.agent.replay import GET, Change, Replay
+from memory_tui.agent.replay import Change, Replay
 from memory_tui.explain.wording import ordinal, plural
 from memory_tui.text.display import one_line
 

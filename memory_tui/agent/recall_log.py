@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memory_tui.agent.prompt import SEARCH
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import lock
 from memory_tui.settings import Scalar
@@ -78,8 +79,9 @@ class Log:
     unread: int
 
     def find(self, name: str) -> Entry | None:
-        """The entry whose id starts with `name`, the newest where several do; `last` is the newest of all."""
-        fitting = [entry for entry in self.entries if name == "last" or entry.id.startswith(name.lower())]
+        """The entry whose id starts with `name`, the newest where several do; `last` is the newest search."""
+        fitting = [entry for entry in self.entries if (
+            entry.tool == SEARCH if name == "last" else entry.id.startswith(name.lower()))]
         return fitting[-1] if fitting and name else None
 
 

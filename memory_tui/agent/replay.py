@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.agent.prompt import SEARCH
 from memory_tui.agent.recall_log import Entry, LoggedHit
 from memory_tui.errors import SettingError
 from memory_tui.settings import TUNE_KEYS, Settings
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from memory_tui.agent.memory import Memory
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
-
-SEARCH, GET = "memory_search", "memory_get"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.util
-import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -61,7 +60,6 @@ def load() -> bool:
 
     For a process that is a server and nothing else: other parts of the SDK cannot be imported after it.
     """
-    logging.getLogger("mcp").addHandler(logging.NullHandler())
     with _hurried():
         if any(name in sys.modules for name in _ENTERED):
             return False

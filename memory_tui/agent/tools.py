@@ -248,6 +248,7 @@ def memory_get(memory: Memory, given: Mapping[str, Any]) -> GetAnswer:
     if not path:
         raise QueryError("path required", "Name a note, for instance MEMORY.md.")
     try:
+        memory.plan.require_enabled()
         if "://" in path:
             raise PathRefused("This is a URL, not the path of a note.", "Name it as memory_search does.")
         note = memory.get(path, start, lines)

@@ -127,8 +127,9 @@ def _one(given: argparse.Namespace, entry: Entry) -> int:
     """One recall: what it got, what it would get now, and why a note is, or is not, in it."""
     from memory_tui import report
     from memory_tui.agent import recall_lines, replay
+    from memory_tui.agent.prompt import SEARCH
 
-    if entry.tool != replay.SEARCH:
+    if entry.tool != SEARCH:
         raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
     asked = options(given)
     from memory_tui.engine import Engine
