@@ -56,3 +56,13 @@ def oracle_workspace(oracle_data: Path, tmp_path_factory: pytest.TempPathFactory
     subprocess.run([sys.executable, str(oracle_data / "make_workspace.py"), "oracle", str(out)], check=True,
                    stdout=subprocess.DEVNULL)
     return out
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long runs are for those who ask for them: pytest -m soak."""
+    if "soak" in config.option.markexpr:
+        return
+    long = [item for item in items if item.get_closest_marker("soak")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]

@@ -75,10 +75,13 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
         raise IndexUnavailable(f"The new index is not whole ({problems[0]}); the old one stays.",
                                "It is made again with the next sync.")
     writes.take_jobs(beside, *store.job_rows())
-    writes.follow(beside, store.generation() + 1, (_OF, _CARRIED))
+    writes.follow(beside, store.generation() + 1)
     beside.close()
     done = _copy(path_of(store.path), store, stop)
     if done:
+        # Only now: who is killed while pages are copied finds what is beside still to be of this index.
+        for key in (_OF, _CARRIED):
+            writes.remember(store, key, "")
         discard(store.path)
     return done
 

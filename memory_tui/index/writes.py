@@ -239,15 +239,11 @@ def take_jobs(store: Store, jobs: Rows, texts: Rows) -> None:
         store.many("INSERT OR IGNORE INTO batch_texts VALUES (?, ?)", texts)
 
 
-def follow(store: Store, generation: int, forget: Sequence[str]) -> None:
-    """Let `store` be the successor of an index: begin at `generation`, and `forget` those keys of `meta`.
-
-    Who followed the other index by its change log has to load anew.
-    """
+def follow(store: Store, generation: int) -> None:
+    """Let `store` be the successor of an index at `generation`; who followed that by its changes has to load anew."""
     with store.writing():
         store.query("DELETE FROM changes")
         store.query("UPDATE meta SET value = ? WHERE key IN ('generation', 'changes_from')", (generation,))
-        store.many("DELETE FROM meta WHERE key = ?", [(key,) for key in forget])
 
 
 def reset(store: Store, recipe: Recipe) -> None:
