@@ -359,6 +359,37 @@ def test_old_changes_are_forgotten_with_their_texts(folder):
     assert one.read("memory/9.md") is None
 
 
+def test_the_texts_of_all_changes_take_bounded_room(folder):
+    one = curator(folder)
+    for number in range(5):
+        one.apply(put(f"memory/{number}.md", None, os.urandom(10_000).replace(b"\n", b"")))
+    with one.journal.locked():
+        assert one.journal.prune(most=25_000) == 3
+    assert [entry.title for entry in one.undoable()] == ["edit memory/4.md", "edit memory/3.md"]
+    assert len(list((one.journal.folder / "texts").iterdir())) == 2
+
+
+def test_a_draft_can_be_thrown_away(folder):
+    one = curator(folder)
+    with pytest.raises(Conflict) as caught:
+        one.apply(put("MEMORY.md", b"other\n", b"mine\n"))
+    one.forget_draft(caught.value.draft)
+    assert one.drafts() == ()
+    with pytest.raises(EditRefused):
+        one.forget_draft(caught.value.draft)
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="needs extended attributes")
+def test_extended_attributes_stay(folder):
+    try:
+        os.setxattr(folder / "MEMORY.md", "user.tag", b"blue")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    one = curator(folder)
+    one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
+    assert os.getxattr(folder / "MEMORY.md", "user.tag") == b"blue"
+
+
 def test_a_damaged_text_of_the_journal_is_not_written_into_a_note(folder):
     one = curator(folder)
     before = one.read("MEMORY.md")

@@ -90,3 +90,35 @@ def test_a_thousand_notes_are_read_once(tmp_path, monkeypatch):
     monkeypatch.setattr("memory_tui.curate.links.document.read", lambda note: read.append(note.path))
     assert len(one.links.links("memory/n7.md")) == 3
     assert read == []
+
+
+def test_links_follow_a_note_that_is_renamed(tmp_path):
+    folder = workspace(tmp_path / "notes")
+    (folder / "memory/work").mkdir()
+    (folder / "memory/net.md").write_bytes(b"# Net\r\n[up](../MEMORY.md) [[plan]] [own](work/plan.md)")
+    (folder / "memory/work/plan.md").write_bytes(b"see ../net.md and [net](../net.md#L2), [[net|the net]]\n")
+    (folder / "MEMORY.md").write_bytes(
+        b"\xef\xbb\xbf[[Net]] caf\xe9 `memory/net.md:1` [x](memory/net.md) network.md\r\n- net\n")
+    one = curator(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*.md")}
+    change = one.plan.rename("memory/net.md", "memory/work/the net.md")
+    assert change.notes == ("Links in 2 other notes follow.",)
+    one.apply(change)
+    assert one.read("MEMORY.md") == (
+        b"\xef\xbb\xbf[[the net]] caf\xe9 `memory/work/the net.md:1` [x](memory/work/the%20net.md) network.md\r\n"
+        b"- net\n")
+    assert one.read("memory/work/plan.md") == b"see the net.md and [net](the%20net.md#L2), [[the net|the net]]\n"
+    assert one.read("memory/work/the net.md") == b"# Net\r\n[up](../../MEMORY.md) [[plan]] [own](plan.md)"
+    one.undo()
+    assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
+
+
+def test_sources_of_promoted_lines_follow_an_archived_log(tmp_path):
+    folder = workspace(tmp_path / "notes")
+    (folder / "memory/2025-01-01.md").write_bytes(b"- one\n")
+    one = curator(folder)
+    one.apply(one.plan.promote(one.plan.spot("memory/2025-01-01.md", 1), to="Home"))
+    one.apply(one.plan.archive(30))
+    assert b"- one (from memory/archive/memory/2025-01-01.md)\n" in one.read("MEMORY.md")
+    assert one.read("memory/2025-01-01.md") is None
+    assert one.links.broken() == ()

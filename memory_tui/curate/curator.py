@@ -47,8 +47,8 @@ class Curator:
                  clock: Callable[[], float] = time.time, hosts: tuple[Host, ...] = ()) -> None:
         self.roots = roots
         self.read_only = read_only
-        self.plan = Planner(roots, clock, hosts)
         self.links = LinkIndex(roots)
+        self.plan = Planner(roots, clock, hosts, self.links)
         self.git = History(roots.workspace)
         self.journal = Journal(journal or place(roots.workspace))
         self._changed = changed
@@ -124,6 +124,11 @@ class Curator:
     def drafts(self) -> tuple[Entry, ...]:
         """Texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
         return tuple(entry for entry in reversed(self.journal.entries()) if entry.state == "draft")
+
+    def forget_draft(self, number: int) -> None:
+        """Throw a draft away. Raises EditRefused when there is none of that number."""
+        with self.journal.locked():
+            self.journal.forget(_chosen(self.drafts(), number, "", "The journal lists the drafts."))
 
     def trash(self) -> tuple[Entry, ...]:
         """Notes and lines that were moved to the trash, newest first; `undo` of one brings it back."""

@@ -23,6 +23,8 @@ from memory_tui.index.lock import WriterLock
 
 KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""
+KEEP_BYTES = 256 * 1024 * 1024
+"""So much room, compressed, the texts of all changes may take; the oldest make way."""
 _LOCK_SECONDS = 10.0
 State = Literal["intent", "done", "refused", "draft"]
 
@@ -149,6 +151,10 @@ class Journal:
             for file, old in zip(files, entry.files, strict=True))
         return self.put(replace(entry, at=self._clock(), state=state, files=kept, left=left, reason=reason))
 
+    def forget(self, entry: Entry) -> None:
+        """Do without a draft from now on."""
+        self.put(replace(entry, state="refused", reason="the draft was thrown away"))
+
     def draft(self, view: ThreeWay, title: str) -> Entry:
         """Keep a text that could not be written."""
         files = (self._kept(FileChange(view.path, view.base, view.mine)),
@@ -160,18 +166,34 @@ class Journal:
         self._append(_line(entry))
         return entry
 
-    def prune(self, days: float = KEEP_DAYS) -> int:
-        """Forget what is older than `days`, and texts that nothing names; returns how many changes. While `locked`."""
+    def prune(self, days: float = KEEP_DAYS, most: int = KEEP_BYTES) -> int:
+        """Forget what is older than `days` or over `most` bytes, and texts that nothing names; returns how many.
+
+        Only while `locked`.
+        """
         entries = self.entries()
         limit = self._clock() - days * 86_400
-        kept = [entry for entry in entries if entry.at >= limit or entry.state == "intent"]
-        if len(kept) == len(entries) and entries:
+        young = [entry for entry in entries if entry.at >= limit or entry.state == "intent"]
+        kept = self._within(young, most)
+        if len(kept) == len(entries):
             return 0
         beside = self._file.with_suffix(".new")
         _write(beside, b"".join(map(_line, kept)))
         beside.replace(self._file)
-        self._sweep({name for entry in kept for file in entry.files for name in (file.before, file.after) if name})
+        self._sweep({name for entry in kept for name in _texts(entry)})
         return len(entries) - len(kept)
+
+    def _within(self, entries: list[Entry], most: int) -> list[Entry]:
+        """The newest of `entries` whose texts together take no more than `most` bytes."""
+        seen: set[str] = set()
+        size = 0
+        for number, entry in enumerate(reversed(entries)):
+            for name in _texts(entry) - seen:
+                seen.add(name)
+                size += self._blob(name).stat().st_size if self._blob(name).exists() else 0
+            if size > most and number:
+                return entries[len(entries) - number:]
+        return entries
 
     def _sweep(self, named: set[str]) -> None:
         for blob in (self.folder / "texts").iterdir():
@@ -224,6 +246,10 @@ class Journal:
                 os.close(descriptor)
         except OSError as error:
             raise _broken(self._file, error) from None
+
+
+def _texts(entry: Entry) -> set[str]:
+    return {name for file in entry.files for name in (file.before, file.after) if name}
 
 
 def _line(entry: Entry) -> bytes:

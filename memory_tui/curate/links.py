@@ -63,7 +63,7 @@ class Names:
         """The note that `written` means in the note `source`; empty when there is none."""
         name = unquote(written.strip())
         folder = posixpath.dirname(source)
-        for base in (folder, "", "memory"):
+        for base in (folder,) if name.startswith("../") else (folder, "", "memory"):
             for ending in ("", ".md"):
                 path = posixpath.normpath(posixpath.join(base, name + ending))
                 if path in self._paths:
@@ -139,6 +139,19 @@ class LinkIndex:
             self._refresh()
             texts = [(other, text) for other, (_, text) in sorted(self._texts.items())]
         return tuple(found for other, text in texts for found in mentions(other, text, name, path))
+
+    def sources(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """The notes that link to any of these, or are one of them, in order."""
+        wanted = frozenset(paths)
+        with self._lock:
+            self._refresh()
+            return tuple(sorted(wanted | {link.source for path in wanted for link in self._back.get(path, ())}))
+
+    def paths(self) -> frozenset[str]:
+        """The stored paths of all notes."""
+        with self._lock:
+            self._refresh()
+            return frozenset(self._texts)
 
     def broken(self) -> tuple[Link, ...]:
         """The links that lead to no note, by note and line."""

@@ -6,10 +6,11 @@ import datetime as dt
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from memory_tui.curate import budget, capture, headings, promote, tidy
+from memory_tui.curate import budget, capture, headings, promote, relink, tidy
 from memory_tui.curate.budget import Budget, Host
 from memory_tui.curate.folder import parent
 from memory_tui.curate.lines import Lines, block_at
+from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.promote import Spot
 from memory_tui.curate.record import Change
 from memory_tui.curate.tidy import Stored
@@ -29,6 +30,8 @@ class Planner:
     clock: Callable[[], float]
     hosts: tuple[Host, ...] = ()
     """Who reads the curated note, for what a change does to its budget."""
+    links: LinkIndex | None = None
+    """Where links are looked for, so that they follow a note that moves."""
 
     def now(self) -> dt.datetime:
         """The time of this machine's zone, in which days are counted."""
@@ -102,24 +105,32 @@ class Planner:
         return tidy.trash(self._stored(path), self._note(path))
 
     def rename(self, path: str, new: str) -> Change:
-        """Give a note another path. Raises EditRefused when something is there."""
+        """Give a note another path; links to it follow. Raises EditRefused when something is there."""
         target = self._stored(new)
         self._vacant(target)
-        return tidy.rename(self._stored(path), target, self._note(path))
+        return self._relinked(tidy.rename(self._stored(path), target, self._note(path)))
 
     def archive(self, days: int) -> Change:
-        """Move daily logs older than `days` to memory/archive/memory/."""
+        """Move daily logs older than `days` to memory/archive/memory/; links to them follow."""
         today = self.now().date()
         paths = [note.path for note in scan(self.roots).found]
         old = [path for path in paths if path.startswith("memory/") and path.count("/") == 1
                and (day := shown_day(path)) is not None and (today - day).days > days]
-        return tidy.archive({path: self._note(path) for path in old}, paths, today, days)
+        return self._relinked(tidy.archive({path: self._note(path) for path in old}, paths, today, days))
 
     def budget(self, data: bytes | None = None) -> tuple[Budget, ...]:
         """How the curated note stands with each host; with `data` as if that was in it."""
         name = self.memory()
         text = current(self.roots, name) if data is None else data
         return tuple(budget.measure(text, host, name) for host in self.hosts)
+
+    def _relinked(self, change: Change) -> Change:
+        """`change` with the links of all notes to those that it moves, and of those that it moves, led there."""
+        moves = tidy.moves(change)
+        if self.links is None or not moves:
+            return change
+        texts = {path: data for path in self.links.sources(moves) if (data := current(self.roots, path)) is not None}
+        return relink.follow(change, moves, texts, self.links.paths())
 
     def _budgeted(self, change: Change) -> Change:
         """`change` with what it does to the curated note's budget among its notes."""

@@ -11,6 +11,7 @@ after the change of names `.new` (or `.old` where names cannot be exchanged) is 
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -72,6 +73,28 @@ def write_beside(folder: Folder, hidden: str, data: bytes, like: os.stat_result 
     finally:
         os.close(descriptor)
     folder.rename(hidden + PART, hidden + NEW)
+
+
+def copy_attributes(folder: Folder, name: str, hidden: str) -> None:
+    """Give `hidden`.new the extended attributes of the note, access lists among them, as far as this user may."""
+    if not hasattr(os, "listxattr"):
+        return
+    try:
+        old = folder.open(name, os.O_RDONLY)
+    except FileNotFoundError:
+        # The exchange finds that out as well, and says so.
+        return
+    new = folder.open(hidden + NEW, os.O_RDONLY)
+    try:
+        for attribute in os.listxattr(old):
+            os.setxattr(new, attribute, os.getxattr(old, attribute))
+    except OSError as error:
+        # Some attributes are the system's own, and some file systems have none; the text matters more.
+        if error.errno not in (errno.ENOTSUP, errno.EPERM, errno.EACCES, errno.ENODATA):
+            raise
+    finally:
+        os.close(old)
+        os.close(new)
 
 
 def replace(folder: Folder, name: str, hidden: str, before: bytes, remake: Callable[[bytes, bool], bool]) -> Swapped:

@@ -11,6 +11,7 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from memory_tui.curate.promote import Spot
 from memory_tui.curate.record import Change, FileChange
@@ -64,6 +65,12 @@ def rename(path: str, new: str, note: Stored) -> Change:
     if path == new:
         raise EditRefused(f"The note is called {path} already.", "Give another name.")
     return Change("rename", f"Rename {path} to {new}", _moved(path, new, note))
+
+
+def moves(change: Change) -> dict[str, str]:
+    """Which notes a change moves, and where to: each is a note that comes, followed by one that goes."""
+    return {gone.path: new.path for new, gone in pairwise(change.files)
+            if new.before is None and gone.after is None and new.after == gone.before}
 
 
 def archive(notes: Mapping[str, Stored], taken: Iterable[str], today: dt.date, days: int) -> Change:

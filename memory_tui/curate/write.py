@@ -138,6 +138,7 @@ def _once(folder: Folder, name: str, hidden: str, change: FileChange, *,
     if change.before is None:
         swap.create(folder, name, hidden)
         return change, swap.Swapped(None)
+    swap.copy_attributes(folder, name, hidden)
     made = change
 
     def remake(theirs: bytes, stays: bool) -> bool:
@@ -149,6 +150,7 @@ def _once(folder: Folder, name: str, hidden: str, change: FileChange, *,
             return False
         made = replace(change, before=theirs, after=after)
         swap.write_beside(folder, hidden, after, folder.status(name))
+        swap.copy_attributes(folder, name, hidden)
         return True
 
     found = swap.replace(folder, name, hidden, change.before, remake)
