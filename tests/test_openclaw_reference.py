@@ -6,6 +6,7 @@ import datetime as dt
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -184,6 +185,23 @@ def test_extra_paths_of_every_kind(oracle_workspace: Path, oracle_data: Path, tm
         assert not any("link" in path or path.endswith(".txt") for path in paths if path.startswith(".."))
         assert_agree(engine, program, ["router VLAN", "router", "quokka", *queries(oracle_data)[::12]], tmp_path,
                      ["default", "decay 1", "decay 365", "mmr and decay", "100 results"])
+
+
+@pytest.mark.parametrize("extra", [
+    [], ["notes"], ["."], [".."], ["../.."], ["../outer"], ["notes", "."], ["memory/linkdir"], ["memory/link.md"],
+    ["memory/linkdir/2026-10-02.md"], ["memory/nested", "notes/outside.md", "notes"], ["memory/UPPER.MD"],
+    ["USER.md", "USER.md", "./USER.md"], ["../beside"], ["../beside/a.md", "../beside"], ["../beside", "../beside/sub"],
+    ["../beside/link"], ["nowhere", "memory.md"], ["../beside/sub/../a.md"], ["\ufeff notes\u3000"],
+], ids=" ".join)
+def test_the_notes_of_a_workspace_are_those_of_the_plain_reading(
+    oracle_workspace: Path, tmp_path: Path, extra: list[str],
+) -> None:
+    workspace = tmp_path / "outer" / "workspace"
+    shutil.copytree(oracle_workspace, workspace, symlinks=True)
+    put(tmp_path / "outer", "beside/a.md", "beside/sub/b.md", "beside/sub/c.txt", "beside/.d/e.md", "z.md")
+    (tmp_path / "outer/beside/link").symlink_to(tmp_path / "outer/beside/sub")
+    found = [note.path for note in scan(Roots.open(workspace, extra)).found]
+    assert sorted(found) == reference.listed(workspace, extra)
 
 
 def test_without_sqlite_vec_the_answers_are_the_same(

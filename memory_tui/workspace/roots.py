@@ -104,7 +104,7 @@ def scan(roots: Roots) -> Scan:
     """
     base = str(roots.workspace)
     _check_folder(base)
-    walk = Walk()
+    walk = Walk(base)
     if MEMORY in roots.sources:
         for name in ROOT_NOTES:
             walk.root_note(_join(base, name), name)

@@ -67,7 +67,8 @@ def storable(path: str) -> str:
 class Walk:
     """Collects notes root by root; the first root that reaches a note wins."""
 
-    def __init__(self) -> None:
+    def __init__(self, base: str) -> None:
+        self._base = base
         self.found: list[Found] = []
         self.left_out: list[LeftOut] = []
         self._folders: dict[Inode | str, str] = {}
@@ -190,7 +191,7 @@ class Walk:
             stored = start + (name if name.isascii() else storable(name))
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    todo.append((entry.path, stored))
+                    todo.append((entry.path, self._nearer(entry.path, stored)))
                 elif not name.endswith(".md"):
                     self._skip(stored, *_not_note(entry, name))
                 elif not entry.is_file(follow_symlinks=False):
@@ -208,6 +209,11 @@ class Walk:
                 continue
             except OSError as error:
                 self._skip(stored, "unreadable", f"It cannot be looked at: {error.strerror}.")
+
+    def _nearer(self, folder: str, stored: str) -> str:
+        """How the path of `folder` is stored: on the way from an extra path down to the workspace, with fewer ".."."""
+        above = self._base.startswith(folder) and self._base[len(folder):len(folder) + 1] in ("", os.sep)
+        return storable(os.path.relpath(folder, self._base)) if above else stored
 
 
 _DUPLICATE = "The same file is read under another path already."
