@@ -79,6 +79,9 @@ class Status:
     """Everything about a workspace's index at one moment; field names follow OpenClaw's status JSON."""
 
     backend: str
+    agent_id: str
+    agents: tuple[str, ...]
+    """Every agent of the configuration."""
     workspace_dir: str
     db_path: str
     db_bytes: int
@@ -264,7 +267,8 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
     settings = plan.settings
     vec0 = ability() if settings.on("store.vector.enabled") else OFF
     return Status(
-        backend="builtin", workspace_dir=str(plan.roots.workspace), db_path=os.fspath(store.path),
+        backend="builtin", agent_id=plan.agent.id, agents=tuple(agent.id for agent in plan.config.agents),
+        workspace_dir=str(plan.roots.workspace), db_path=os.fspath(store.path),
         db_bytes=sizes.on_disk(store.path), files=counts.files, chunks=counts.chunks, embedded=counts.embedded,
         generation=store.generation(),
         provider=identity.provider if identity else "none", requested_provider=plan.provider,

@@ -95,6 +95,7 @@ def status(value: Status, *, as_json: bool) -> None:
         return
     fresh = value.freshness
     rows = [
+        ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
         ("Workspace", value.workspace_dir), ("Profile", f"{value.profile} ({value.profile_origin})"),
         ("Provider", f"{value.provider or 'none'} (requested: {value.requested_provider})"),
         ("Model", value.model or "none"), ("Provider state", value.provider_state),

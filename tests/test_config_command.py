@@ -158,6 +158,8 @@ def test_an_agent_has_its_own_notes_settings_and_index(run: Run, fleet: Path) ->
     assert "openclaw.json:6" in hits["coder"]["trace"]["settings"]["query.maxResults"]["origin"]
     status = json.loads(run("status", "--json", "--agent", "coder")[1])
     assert status["workspaceDir"].endswith("workspace-coder")
+    assert (status["agentId"], status["agents"]) == ("coder", ["main", "coder", "mute"])
+    assert "coder, of main, coder, mute" in run("status", "--agent", "coder")[1]
     assert (status["files"], run("get", "MEMORY.md", "--agent", "coder")[1].split("\n")[0]) == (
         1, "# Notes of workspace-coder")
     del fleet

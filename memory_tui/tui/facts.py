@@ -112,7 +112,7 @@ def gather(engine: Engine) -> Facts:
         requested=f"{status.requested_provider} ({status.provider_origin})", model=status.model,
         watching=status.watching, watch_detail=status.watch_detail, index_file=status.db_path,
         index_bytes=status.db_bytes, cached=int(status.cache["entries"]), config=status.config_path,
-        agent=engine.plan.agent.id, agents=tuple(agent.id for agent in engine.plan.config.agents),
+        agent=status.agent_id, agents=status.agents,
         today=datetime.fromtimestamp(engine.now()).date(), aging=_aging(engine),
         notices=status.notices)
 
