@@ -54,6 +54,10 @@ class Supply:
             self._remember(provider)
         return provider
 
+    def outage(self, provider: Provider | None) -> str:
+        """Why there is no `provider` although one was chosen; empty while there is one."""
+        return "" if provider else str(self._chain.error or "")
+
     def manner(self, provider: Provider | None) -> Manner:
         """How texts get to `provider`."""
         from memory_tui.index.withheld import ELSEWHERE, HERE

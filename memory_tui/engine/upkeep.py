@@ -273,8 +273,8 @@ class Upkeep:
                 while True:
                     provider, terms = self._supply.provider(store), self.batches.terms()
                     report = syncing.sync(store, self._plan.roots, provider, self._plan.settings, seen, self._tell,
-                                          self._stop, force, reason, str(self._chain.error or ""), terms, accept_shrink,
-                                          self._supply.manner(provider))
+                                          self._stop, force, reason, self._supply.outage(provider), terms,
+                                          accept_shrink, self._supply.manner(provider))
                     if not report.error or self._stop.is_set() or not self._supply.moved_from(provider):
                         break
                 self._supply.settle(store, report)

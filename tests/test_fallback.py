@@ -1,0 +1,208 @@
+"""When the provider fails: keywords or the named fallback, said in the first line, recorded, and left again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers_embed import Time
+from helpers_time import LONG
+from provider_server import Play, serving, status, well
+
+from memory_tui import providing
+from memory_tui.embed import breaker
+from memory_tui.engine import Engine, Options
+from memory_tui.index.store import Store
+
+KEY = "sk-fallback-0123456789"
+DOWN = status(500, {"error": {"message": "overloaded"}})
+
+
+@pytest.fixture
+def play() -> Iterator[Play]:
+    with serving(Play()) as server:
+        yield server
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """Time that passes when a test says so."""
+    usual, found = providing.settings, Time()
+    monkeypatch.setattr(providing, "settings", lambda choices, consents: replace(
+        usual(choices, consents), clock=found.clock()))
+    return found
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    (folder / "2026-01-02.md").write_text("The walrus likes cake.\n")
+    return folder
+
+
+def options(tmp_path: Path, play: Play, fallback: str = "") -> Options:
+    section: dict[str, Any] = {"provider": "openai", "model": "small",
+                               "remote": {"baseUrl": f"{play.url}/v1", "apiKey": KEY}}
+    if fallback:
+        section["fallback"] = fallback
+    path = tmp_path / "openclaw.json"
+    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    return Options(workspace=str(tmp_path / "notes"), config=str(path), index=str(tmp_path / "i.sqlite"),
+                   changes=(("profile", "recommended"),))
+
+
+def spaces(tmp_path: Path) -> set[str]:
+    """Whose vectors the chunks of the index have."""
+    store = Store.open(tmp_path / "i.sqlite", read_only=True)
+    try:
+        return {row[0] for row in store.query(
+            "SELECT DISTINCT e.provider FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id")}
+    finally:
+        store.close()
+
+
+def test_without_a_fallback_a_chosen_provider_fails_closed(
+        play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play)) as engine:
+        assert "overloaded" in engine.sync().error
+        trace = engine.search("walrus")
+        assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
+        assert any("Meaning-based recall is off" in notice.message and "overloaded" in notice.message
+                   for notice in trace.notices)
+        state = engine.status()
+        assert (state.fallback, state.embedded) == (None, 0)
+        (link,) = state.links
+        assert (link.state, link.cause, link.next_try, link.failed_at) == (
+            "paused", "server error", time.at + 30, time.at)
+        play.usual = well
+        time.at += 31
+        assert engine.sync().error == ""
+        assert engine.search("walrus").mode == "hybrid"
+        assert engine.status().links[0].error == ""
+
+
+def test_the_fallback_makes_the_index_and_says_so(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.sync()
+        assert engine.search("walrus").mode == "hybrid"
+        state = engine.status()
+        assert (state.provider, state.model, state.embedded) == ("builtin", "minilm-static-256", state.chunks)
+        assert state.fallback is not None
+        assert {**state.fallback, "cause": ""} == {
+            "from": "openai", "to": "builtin", "model": "minilm-static-256", "cause": "", "at": time.at,
+            "nextTry": time.at + 30}
+        assert "overloaded" in state.fallback["cause"]
+        assert KEY not in json.dumps(state.fallback)
+    assert spaces(tmp_path) == {"builtin"}
+
+
+def test_a_question_that_cannot_be_embedded_brings_the_fallback(
+        play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.sync()
+        assert engine.status().provider == "openai"
+        play.usual = DOWN
+        trace = engine.search("walrus")
+        assert trace.mode == "keywords only"
+        assert any("overloaded" in notice.message for notice in trace.notices)
+        assert engine.wait_idle(LONG)
+        assert engine.search("walrus").mode == "hybrid"
+        assert engine.status().fallback["from"] == "openai"
+    assert spaces(tmp_path) == {"builtin"}
+
+
+def test_the_next_process_knows_and_does_not_ask_before_the_time_has_come(
+        play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.sync()
+    asked = len(play.asked)
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        assert engine.status().fallback["to"] == "builtin"
+        engine.catch_up()
+        assert engine.search("walrus").mode == "hybrid"
+        assert engine.status().fallback["at"] == time.at
+    assert len(play.asked) == asked
+
+
+@pytest.mark.parametrize("same_process", [True, False])
+def test_the_first_choice_comes_back_when_it_answers_again(
+        play: Play, notes: Path, tmp_path: Path, time: Time, same_process: bool) -> None:
+    play.usual = DOWN
+    engine = Engine.open(options(tmp_path, play, "builtin"))
+    engine.sync()
+    if not same_process:
+        engine.close()
+        engine = Engine.open(options(tmp_path, play, "builtin"))
+    play.usual = well
+    time.at += 31
+    engine.sync()
+    state = engine.status()
+    assert (state.provider, state.fallback) == ("openai", None)
+    assert engine.search("walrus").mode == "hybrid"
+    engine.close()
+    assert spaces(tmp_path) == {"openai"}
+
+
+def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(
+        play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.sync()
+        time.at += 31
+        asked, generation = len(play.asked), engine.status().generation
+        report = engine.sync()
+        assert len(play.asked) > asked
+        assert (report.rebuilt, report.error) == (False, "")
+        assert engine.status().generation == generation or not report.changed
+        assert engine.search("walrus").mode == "hybrid"
+
+
+def test_a_person_can_ask_for_the_first_choice_again(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.sync()
+        play.usual = well
+        engine.embedding.retry()
+        assert engine.wait_idle(LONG)
+        assert engine.status().provider == "openai"
+
+
+def test_it_is_asked_again_by_itself_when_its_time_has_come(
+        play: Play, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "_LASTING_SECONDS", 0.1)
+    play.say(status(401, {"error": {"message": "not yet"}}))
+    with Engine.open(options(tmp_path, play)) as engine:
+        heard: list[str] = []
+        import threading
+
+        back = threading.Event()
+
+        def listen(event: Any) -> None:
+            heard.append(type(event).__name__)
+            if getattr(event, "ok", False):
+                back.set()
+
+        engine.listen(listen)
+        assert "not yet" in engine.sync().error
+        assert back.wait(LONG)
+        assert engine.wait_idle(LONG)
+        assert engine.search("walrus").mode == "hybrid"
+
+
+def test_the_cache_is_counted_so_that_status_can_tell(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    with Engine.open(options(tmp_path, play)) as engine:
+        engine.sync()
+        assert engine.status().cache["hits"] == 0
+        engine.sync(force=True)
+        assert engine.status().cache["hits"] == engine.status().chunks
+    with Engine.open(options(tmp_path, play)) as engine:
+        assert engine.status().cache["hits"] == engine.status().chunks
