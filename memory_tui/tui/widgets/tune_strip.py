@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from memory_tui.errors import SettingError
 from memory_tui.settings import Scalar
+from memory_tui.tui import packed_knobs
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.knobs import SHORT, Dial, describe, dials, slider
 from memory_tui.tui.paint import fit
@@ -212,9 +213,12 @@ class TuneStrip(Widget, can_focus=True):
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Drag the slider."""
-        if self.app.mouse_captured is self and self.dial is not None:
-            left = self._at // self._rows() * CELL + LABEL + VALUE + 1
-            self._slide((event.get_content_offset_capture(self).x - left) / (SLIDER - 1))
+        if self.app.mouse_captured is self and self.dial is not None and self.dial.slides:
+            x = event.get_content_offset_capture(self).x
+            if self._packed:
+                self._slide((x - 1) / (packed_knobs.SLIDER - 1))
+            else:
+                self._slide((x - self._at // self._rows() * CELL - LABEL - VALUE - 1) / (SLIDER - 1))
 
     def on_mouse_up(self) -> None:
         """Let go of the slider."""
@@ -231,14 +235,44 @@ class TuneStrip(Widget, can_focus=True):
     def _knob_at(self, event: events.MouseEvent) -> tuple[int, float | None] | None:
         """The knob under the mouse, and where on its slider."""
         offset = event.get_content_offset(self)
-        if offset is None or self._packed:
+        if offset is None:
             return None
+        if self._packed:
+            return self._packed_at(offset.x, offset.y)
         column, x = divmod(offset.x, CELL)
         at = column * self._rows() + offset.y
         if offset.y >= self._rows() or at >= len(self._dials):
             return None
         left = LABEL + VALUE + 1
         return at, (x - left) / (SLIDER - 1) if left <= x < left + SLIDER or not self._dials[at].slides else None
+
+    def _packed_at(self, x: int, y: int) -> tuple[int, float | None] | None:
+        """In the strip of few lines: a value, or the scale of the knob under the cursor below the values."""
+        cursor = self._at if self.has_focus else -1
+        lines, spans = packed_knobs.placed(self._dials, cursor, self._typed, self.content_size.width - 1)
+        if self.has_focus and y == min(2, len(lines)) and 1 <= x <= packed_knobs.SLIDER:
+            return self._at, (x - 1) / (packed_knobs.SLIDER - 1)
+        found = next((span for span in spans if span.y == y and span.start <= x < span.end), None)
+        if found is None:
+            return None
+        # A second click on a value turns it: a switch flips, a choice goes on.
+        again = found.at == self._at and self.has_focus and not self._dials[found.at].slides
+        return found.at, (1.0 if again else None)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel turns the knob under the mouse."""
+        self._wheel(event, 1)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel turns the knob under the mouse."""
+        self._wheel(event, -1)
+
+    def _wheel(self, event: events.MouseEvent, direction: int) -> None:
+        event.stop()
+        found = self._knob_at(event)
+        if found is not None:
+            self._select(found[0])
+            self._step(direction)
 
     # --- drawing -------------------------------------------------------------------------------------------------
 
@@ -293,36 +327,10 @@ class TuneStrip(Widget, can_focus=True):
                                 (scale, "$faint" if dial.ignored else "$primary"), " ")
 
     def _line(self) -> Content:
-        parts: list[Content] = []
-        for at, dial in enumerate(self._dials):
-            if not self.has_focus and (dial.ignored or dial.knob.key in _SECOND):
-                continue
-            here = self.has_focus and at == self._at
-            value = f"{self._typed}_" if here and self._typed else dial.shown
-            text = f"{SHORT[dial.knob.key]} {value}{'*' if dial.changed else ''}".strip()
-            style = ("reverse" if here else "$faint" if dial.ignored else
-                     "bold $text-accent" if dial.changed else "")
-            parts.append(Content.styled(text, style))
+        cursor = self._at if self.has_focus else -1
+        lines, _ = packed_knobs.placed(self._dials, cursor, self._typed, self.content_size.width - 1)
+        if self.has_focus:
+            help_line = packed_knobs.explained(self.dial, self.content_size.width) if self.dial else Content("")
+            return Content("\n").join([*lines[:2], help_line])
         verdict = Content.styled(f"  vs {self._letter}: {self._verdict}" if self._verdict else "", "$text-accent")
-        if not self.has_focus:
-            return Content.assemble((" t ", "bold $footer-key-foreground"), Content("  ").join(parts), verdict)
-        lines = _folded(parts, self.content_size.width - 1)
-        help_line = Content.styled(f" {describe(self.dial)}" if self.dial else "", "$quiet")
-        return Content("\n").join([*lines[:2], help_line.truncate(self.content_size.width, ellipsis=True)])
-
-
-_SECOND = ("query.hybrid.enabled", "query.hybrid.mmr.lambda", "query.hybrid.candidateMultiplier", "recency.weight",
-           "dateBoost")
-"""Knobs that a strip of one line leaves out."""
-
-
-def _folded(parts: list[Content], width: int) -> list[Content]:
-    lines, line, used = [], Content(" "), 1
-    for part in parts:
-        length = cell_len(part.plain)
-        if used > 1 and used + 2 + length > width:
-            lines.append(line)
-            line, used = Content(" "), 1
-        line = Content.assemble(line, "  " if used > 1 else "", part)
-        used += length + (2 if used > 1 else 0)
-    return [*lines, line]
+        return Content.assemble(lines[0], verdict)
