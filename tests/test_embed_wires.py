@@ -103,6 +103,19 @@ def test_ollama_embeds_a_text_over_its_context_in_parts_and_cuts_nothing(play: P
     provider.close()
 
 
+def test_ollamas_vectors_are_cut_to_the_size_that_was_asked_for(play: Play) -> None:
+    provider = provider_for(play, "ollama", output_dimensionality=64)
+    (made,) = provider.embed(["one two three"], "document")
+    whole = np.array(vector("one two three"), np.float32)[:64]
+    assert made == pytest.approx(whole / np.linalg.norm(whole), abs=1e-6)
+    assert provider.identity.dims == 64
+    provider.close()
+    provider = provider_for(play, "ollama", output_dimensionality=512)
+    with pytest.raises(ProviderFailure, match="256 numbers where 512"):
+        provider.embed(["one"], "document")
+    provider.close()
+
+
 def test_mistral(play: Play) -> None:
     path, headers, body = asked(play, "mistral", "document", ["a"])
     assert (path, body) == ("/embeddings", {"model": "mistral-embed", "input": ["a"]})

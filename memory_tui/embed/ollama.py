@@ -20,7 +20,7 @@ _QUERIES = {
 
 
 def ollama(settings: ProviderSettings) -> Wire:
-    """Ollama; a key is optional. A server before 0.3 is asked by its older path. Raises ProviderFailure."""
+    """Ollama; a key is optional, and vectors are cut to `output_dimensionality` (2026.9.6). A server before 0.3 is asked by its older path. Raises ProviderFailure."""
     base = re.sub(r"/v1$", "", endpoint(settings, "Ollama", _BASE).rstrip("/"), flags=re.IGNORECASE)
     found = keys(settings, "ollama", "OLLAMA_API_KEY")
     model = without_prefix(settings.model or "nomic-embed-text", "ollama/")
@@ -36,12 +36,18 @@ def ollama(settings: ProviderSettings) -> Wire:
     def older_request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
         return "/api/embeddings", {"model": model, "prompt": worded(texts[0], kind)}
 
+    size = settings.output_dimensionality
+
+    def cut(found: list[object]) -> list[object]:
+        return [row[:size] if isinstance(row, list) else row for row in found]
+
     new = Wire(
-        name="ollama", label="Ollama", model=model, base_url=base, dims=None, max_input_bytes=8000,
+        name="ollama", label="Ollama", model=model, base_url=base, dims=size, max_input_bytes=8000,
         key=plain_key("ollama", _BASE, base, model, settings), headers=settings.headers,
-        auth=tuple({"Authorization": f"Bearer {key}"} for key in found), request=request, rows=rows,
-        most_items=64, concurrency=1, batch_seconds=600.0)
-    return replace(new, older=replace(new, request=older_request, rows=older_rows, most_items=1))
+        auth=tuple({"Authorization": f"Bearer {key}"} for key in found), request=request,
+        rows=lambda answer: cut(rows(answer)), most_items=64, concurrency=1, batch_seconds=600.0)
+    older = replace(new, request=older_request, rows=lambda answer: cut(older_rows(answer)), most_items=1)
+    return replace(new, older=older)
 
 
 def rows(answer: object) -> list[object]:
