@@ -20,7 +20,10 @@ _QUERIES = {
 
 
 def ollama(settings: ProviderSettings) -> Wire:
-    """Ollama; a key is optional, and vectors are cut to `output_dimensionality` (2026.9.6). A server before 0.3 is asked by its older path. Raises ProviderFailure."""
+    """Ollama; a key is optional, and vectors are cut to `output_dimensionality` (as OpenClaw 2026.9.6 does).
+
+    A server before 0.3 is asked by its older path. Raises ProviderFailure.
+    """
     base = re.sub(r"/v1$", "", endpoint(settings, "Ollama", _BASE).rstrip("/"), flags=re.IGNORECASE)
     found = keys(settings, "ollama", "OLLAMA_API_KEY")
     model = without_prefix(settings.model or "nomic-embed-text", "ollama/")
