@@ -78,9 +78,23 @@ def test_undo_refuses_a_note_that_changed_since_and_merges_when_asked(folder):
     one.undo(merging=True)
     assert note.read_bytes() == before + b"\n## Later\n- theirs\n"
     note.write_bytes(b"all new\n")
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match="has changed since"):
         one.redo(merging=True)
     assert note.read_bytes() == b"all new\n"
+    assert one.drafts() == ()
+
+
+def test_what_was_taken_back_by_hand_counts_as_taken_back(folder):
+    one = curator(folder)
+    before = one.read("MEMORY.md")
+    one.apply(put("memory/a.md", None, b"a\n"))
+    one.apply(put("MEMORY.md", before, b"# Other\n"))
+    (folder / "MEMORY.md").write_bytes(before)
+    one.undo()
+    assert [entry.title for entry in one.undoable()] == ["edit memory/a.md"]
+    one.redo()
+    assert one.read("MEMORY.md") == b"# Other\n"
+    assert one.drafts() == ()
 
 
 def test_a_new_change_ends_what_can_be_made_again(folder):

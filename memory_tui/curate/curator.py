@@ -165,9 +165,15 @@ class Curator:
             recover.recover(self.roots, self.journal)
             self._prune()
             files = self._planned(change, merging=merging)
+            nothing = not files
+            if nothing and not undoes and not redoes:
+                raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
+            # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
+            files = files or change.files
             entry = self.journal.begin(replace(change, files=files), [self._status(file.path) for file in files],
                                        undoes=undoes, redoes=redoes)
-            written = self._write(entry, change, files)
+            written = self._write(entry, change, () if nothing else files)
+            written += [Written(file.path, file.before, file.after) for file in files if nothing]
             made = tuple(replace(file, before=w.before, after=w.after)
                          for file, w in zip(files, written, strict=True))
             entry = self.journal.settle(entry, "done", made, left=self._clear(entry, written))
@@ -177,14 +183,12 @@ class Curator:
             file.path for file in made if asked[file.path] != (file.before, file.after)))
 
     def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
-        """The notes as they are now with the change in them. Raises Conflict, ReadOnly, NothingToChange."""
+        """The notes that differ, as they are now with the change in them. Raises Conflict, ReadOnly."""
         try:
             files = tuple(planned(self.roots, file, merging=merging) for file in change.files)
         except Touching as news:
             raise self._conflict(change, news.view) from None
         files = tuple(file for file in files if file.before != file.after)
-        if not files:
-            raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
         for file in files:
             with parent(self.roots, file.path) as (folder, name):
                 if folder is not None:
@@ -218,12 +222,13 @@ class Curator:
         self.journal.settle(entry, "refused", reason=reason + half)
 
     def _conflict(self, change: Change, view: ThreeWay) -> Conflict:
-        draft = self.journal.draft(view, change.title)
-        if view.merged is not None:
-            return Conflict(f"{view.path} has changed since. Nothing was written.",
-                            "The changes do not touch, so both can be kept: do it again with merging.",
-                            (view,), draft.id)
         what = "was removed" if view.theirs is None else "is there already" if view.base is None else "has changed"
+        if change.kind in ("undo", "redo"):
+            # The journal has this text already.
+            step = "The changes do not touch, so both can be kept: do it again with --merge." \
+                if view.merged is not None else "Change the note by hand; the journal shows the old text."
+            return Conflict(f"{view.path} {what} since. Nothing was written.", step, (view,))
+        draft = self.journal.draft(view, change.title)
         return Conflict(
             f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",
             f"Your text is kept as draft {draft.id} of the journal; look at both and make the change again.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from memory_tui.curate.lines import Lines, bare, end_of
 from memory_tui.curate.links import Link, Names, links
@@ -46,12 +46,21 @@ def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after:
     out = list(lines.lines)
     for link in reversed(links(path, "\n".join(lines.texts()), before)):
         target = moves.get(link.target, link.target)
-        if not target or after.find(link.written, here) == target:
+        if not target or (after.find(link.written, here) == target and not _strays(link, path, here, target)):
             continue
         text, end = bare(out[link.line - 1]), end_of(out[link.line - 1])
         spelled = text[link.start:link.end].replace(link.written, _spelled(link, target, here, after), 1)
         out[link.line - 1] = text[:link.start] + spelled + text[link.end:] + end
     return Lines(lines.bom, tuple(out)).data
+
+
+def _strays(link: Link, path: str, here: str, target: str) -> bool:
+    """Whether a link that other programs could follow, from the note's own folder, is one no more."""
+    return _beside(link.written, path) == link.target and _beside(link.written, here) != target
+
+
+def _beside(written: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(written)))
 
 
 def _spelled(link: Link, target: str, here: str, names: Names) -> str:

@@ -52,6 +52,8 @@ def planned(roots: Roots, change: FileChange, *, merging: bool = True) -> FileCh
     theirs = current(roots, change.path)
     if theirs == change.before:
         return change
+    if theirs == change.after:
+        return replace(change, before=theirs)
     if not merging:
         found = merge(change.before, change.after, theirs)
         raise Touching(ThreeWay(change.path, change.before, change.after, theirs, found))
