@@ -32,6 +32,7 @@ from memory_tui.tui.screens.write import WriteView
 from memory_tui.tui.widgets import key_hints
 from memory_tui.tui.widgets.about_pane import AboutPane
 from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.impact import QuestionInput
 from memory_tui.tui.widgets.query_box import FilterInput, FindInput, QueryInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import Results
@@ -41,7 +42,8 @@ from memory_tui.tui.widgets.why_pane import WhyPane
 
 NODES = {
     "everywhere": MemoryApp, "list": RowList, "notes": View, "browse": BrowseView, "tree": FileTree, "reader": Reader,
-    "reading": NoteView, "about": AboutPane, "find": FindInput, "editor": EditArea, "history": HistoryView,
+    "reading": NoteView, "about": AboutPane, "find": FindInput, "editor": EditArea,
+    "watched": QuestionInput, "history": HistoryView,
     "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
     "index": IndexView, "why": WhyPane, "whynot": WhyNotView, "compare": CompareView,
     "book": BookView, "sides": SidesView, "report": Report, "noise": NoiseView,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ from memory_tui.tui.screens.history import Changes, HistoryView
 from memory_tui.tui.screens.preview import Preview
 from memory_tui.tui.screens.resolve import Resolve
 from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.impact import Moves
 from memory_tui.tui.widgets.reader import Reader
 
 LOG = "memory/2026-03-20.md"
@@ -311,6 +313,59 @@ def test_a_change_of_an_earlier_session_is_shown_before_it_is_taken_back(app: Me
         assert files(workspace) == after
         await press(pilot, "u", "y")
         assert files(workspace) == before
+
+    drive(app, steps)
+
+
+def test_what_saving_would_do_to_an_answer_is_seen_while_writing(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        before = files(workspace)
+        await to_editor(pilot, LOG, LINE)
+        await press(pilot, "ctrl+t")
+        await enter(pilot, "zeppelin moored at the quay")
+        assert "Nothing is changed yet." in text_of(app)
+        await press(pilot, "enter")
+        await enter(pilot, "zeppelin moored at the quay ")
+        moves = app.screen.query_one(Moves)
+        assert f" {LOG.removeprefix('memory/')}" in text_of(app) or LOG in text_of(app)
+        assert moves.count() > 1
+        assert "new" in text_of(app).splitlines()[-10]
+        assert files(workspace) == before
+
+    drive(app, steps)
+
+
+def test_the_history_knows_the_commits_and_commits_when_asked(workspace: Path) -> None:
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *words], cwd=workspace,
+                              check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    git("config", "user.name", "Ada")
+    git("config", "user.email", "ada@example.org")
+    git("add", ".")
+    git("commit", "-q", "-m", "All notes")
+    note = workspace / LOG
+    note.write_text(note.read_text("utf-8") + "- a line more\n", "utf-8")
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "T", "H")
+        shown = text_of(app)
+        assert "All notes" in shown
+        assert "C commits" in shown
+        assert "Backup at 03:15" in shown, "the difference of the commit"
+        await press(pilot, "u")
+        assert said(app).startswith("Only changes made with memory-tui")
+        await press(pilot, "C", "escape")
+        assert git("log", "--format=%s").split("\n") == ["All notes", ""]
+        await press(pilot, "C")
+        await enter(pilot, "One line more")
+        await press(pilot, "enter")
+        assert git("log", "--format=%s").splitlines() == ["One line more", "All notes"]
+        assert git("status", "--porcelain") == ""
+        assert "One line more" in text_of(app)
+        assert "C commits" not in text_of(app)
 
     drive(app, steps)
 

@@ -55,7 +55,8 @@ def is_settled(app: MemoryApp) -> bool:
     """Whether nothing is on its way: index at rest, no job, no question unasked, nothing to draw."""
     if app.facts is None or app.engine is None or app.progress is not None or app.bridge.busy:
         return False
-    resting = all(box.resting for view in app.views for box in view.query(QueryBox))
+    resting = all(box.resting for view in app.views for box in view.query(QueryBox)) and all(
+        getattr(view, "resting", True) for view in app.views)
     return resting and app.engine.wait_idle(0) and is_drawn(app)
 
 

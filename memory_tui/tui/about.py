@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +17,11 @@ from memory_tui.tui.paint import plural
 
 if TYPE_CHECKING:
     from memory_tui.agent.recall_log import Entry
+    from memory_tui.curate.links import Link, LinkIndex
     from memory_tui.engine import Engine
     from memory_tui.overview import FileRow
     from memory_tui.tui.page import Page
+    from memory_tui.workspace.roots import Roots
 
 Target = tuple[str, int]
 """A note and a line in it."""
@@ -45,6 +48,10 @@ class About:
     unread: range = range(0)
     rules: Mapping[int, str] = field(default_factory=dict)
     links: Mapping[int, tuple[Target, ...]] = field(default_factory=dict)
+
+
+MOST_LINKS = 50
+"""Links of one kind that are listed."""
 
 
 def of_file(file: FileRow, aging: Aging, lines: int, state: str) -> list[Row]:
@@ -74,7 +81,73 @@ def _age(file: FileRow, aging: Aging) -> str:
 def gather(engine: Engine, page: Page) -> About:
     """What is known of the note on `page`; reads the disk, so for worker threads only."""
     rows, recalled = _recalls(engine, page)
-    return About(page.path, tuple(rows), recalled)
+    budget = _budget(engine, page)
+    links = _link_index(engine.plan.roots)
+    out = [link for link in links.links(page.path) if link.target != page.path or link.target_line]
+    rows += [*budget.rows, *_linked(out, links.backlinks(page.path), links.mentions(page.path))]
+    leads: dict[int, tuple[Target, ...]] = defaultdict(tuple)
+    for link in out:
+        if link.target:
+            leads[link.line] += ((link.target, link.target_line or 1),)
+    return replace(budget, rows=tuple(rows), recalled=recalled, links=leads)
+
+
+@lru_cache(maxsize=4)
+def _link_index(roots: Roots) -> LinkIndex:
+    """The links of a workspace, kept so that only what changed is read again."""
+    from memory_tui.curate.links import LinkIndex
+
+    return LinkIndex(roots)
+
+
+def _linked(out: Sequence[Link], back: Sequence[Link], named: Sequence[Link]) -> Iterator[Row]:
+    """Links from the note, to it, and where others name it; each once."""
+    if out:
+        yield Row("", "Links", head=True)
+    for link in {(link.target, link.target_line, link.written): link for link in out}.values():
+        if link.target:
+            line = f":{link.target_line}" if link.target_line else ""
+            yield Row("→", one_line(f"{_short(link.target)}{line}"), "link", (link.target, link.target_line or 1))
+        else:
+            yield Row("×", one_line(f"{link.written}  no such note"), "bad")
+    for title, sign, links in (("Linked from", "←", back), ("Named in", "·", named)):
+        if links:
+            yield Row("", title, head=True)
+        for link in links[:MOST_LINKS]:
+            yield Row(sign, one_line(f"{_short(link.source)}:{link.line}"), "link", (link.source, link.line))
+        if len(links) > MOST_LINKS:
+            yield Row("", f"and {len(links) - MOST_LINKS:,} more", "muted")
+
+
+def _short(path: str) -> str:
+    return path.removeprefix("memory/")
+
+
+def _budget(engine: Engine, page: Page) -> About:
+    """Where the hosts cut the curated note, if this is it: what is marked in the reader, and rows about it."""
+    plan = engine.curator.plan
+    if page.path != plan.memory():
+        return About(page.path)
+    rows: list[Row] = []
+    rules: dict[int, str] = {}
+    unread = range(0)
+    for budget in plan.budget(engine.curator.read(page.path)):
+        name = "OpenClaw" if budget.host.name == "openclaw" else "Claude Code"
+        cut = budget.cut
+        state = f"from line {cut.line} on {cut.lost:,} are cut off" if cut else "all of it is read"
+        rows.append(Row(name.split()[0], f"{budget.used:,} of {budget.limit:,} {budget.unit}, {state}",
+                        "bad" if cut else ""))
+        if cut is None:
+            continue
+        # The line in which a cut falls is read in part, so the rule stands below it.
+        first = cut.line - 1 + (cut.column > 1)
+        last = cut.until_line - 1 if cut.until_line else len(page.lines)
+        rules[first] = f"{name} stops here: {cut.lost:,} {budget.unit} unread"
+        if cut.until_line:
+            rules[last] = f"{name} reads on here"
+        if budget.host.name == "openclaw" or not unread:
+            unread = range(first, last)
+    return About(page.path, tuple(rows), unread=unread, rules=rules)
 
 
 def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:

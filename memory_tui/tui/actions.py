@@ -26,6 +26,7 @@ PLACES: Mapping[str, str] = MappingProxyType({
     "find": "Find box",
     "about": "About the note",
     "editor": "Editor",
+    "watched": "Watched question",
     "history": "History",
     "results": "Hits",
     "why": "Why",
@@ -65,7 +66,7 @@ def bindings(where: str) -> list[Binding]:
     ]
 
 
-TYPING = frozenset({"query", "filter", "find", "editor"})
+TYPING = frozenset({"query", "filter", "find", "editor", "watched"})
 """Places where letters are text."""
 
 LAST = ("commands", "help", "leave", "back")

@@ -19,6 +19,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("undo", ("u",), "reading", "take the last change of the notes back", "", may_write),
     Action("redo", ("ctrl+r",), "reading", "make it again", "", may_write),
     Action("save", ("ctrl+s",), "editor", "write the note, if it is still what was opened", "Save", may_write),
+    Action("watch_question", ("ctrl+t",), "editor", "a question whose answer you see change while you write", "Watch"),
+    Action("to_writing", ("enter", "down"), "watched", "back to the text", "Text", palette=False),
     Action("undo", ("u",), "history", "take this change back", "Undo", may_write),
     Action("redo", ("ctrl+r",), "history", "make this change again", "Redo", may_write),
+    Action("commit", ("C",), "history", "commit this note to git, where the workspace is in a repository", "Commit",
+           may_write),
 )

@@ -10,6 +10,7 @@ from memory_tui.tui.screens.preview import Planned
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Curator, Done
+    from memory_tui.curate.preview import Effect
     from memory_tui.curate.record import Change
     from memory_tui.engine import Engine
 
@@ -112,6 +113,11 @@ def opened(engine: Engine, path: str, most: int) -> tuple[bytes | None, str]:
     if data is not None and len(data) > most:
         raise EditRefused(f"{path} has {len(data):,} bytes, too many to edit here.", "e opens it in your editor.")
     return data, shown(data, path)
+
+
+def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:
+    """What saving `text` would do to the answer of `query`."""
+    return engine.preview(engine.curator.plan.edit(path, before, text), query)
 
 
 def saved(engine: Engine, path: str, before: bytes | None, text: str) -> Done:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
 from memory_tui.errors import MemoryTuiError
 from memory_tui.text.display import one_line
@@ -19,6 +20,7 @@ from memory_tui.tui.actions import bindings
 from memory_tui.tui.draft import Draft
 from memory_tui.tui.screens.base import View
 from memory_tui.tui.screens.confirm import Confirm
+from memory_tui.tui.widgets.impact import Impact, QuestionInput
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST = 1_000_000
 """Bytes of the largest note that is edited here; larger ones are for $EDITOR."""
+
+REST = 0.6
+"""Seconds without a key press after which the effect on the question is looked at."""
 
 COLOURED = 2_000
 """Lines up to which Markdown is coloured while typing."""
@@ -55,16 +60,23 @@ class EditView(View):
         self._path, self._line = path, line
         self._before: bytes | None = None
         self._draft: Draft | None = None
+        self._timer: Timer | None = None
 
     def compose_view(self) -> Iterable[Widget]:
-        """The text."""
+        """The text, and what saving it would do."""
         yield EditArea()
+        yield Impact(id="impact")
 
     def on_mount(self) -> None:
         """Read the note."""
         super().on_mount()
         area = self.query_one(EditArea)
         area.read_only = True
+        asked = next((view.question for view in self.home.views if view.question), "")
+        with self.prevent(Input.Changed):
+            self.query_one(QuestionInput).value = asked
+        self.query_one(Impact).say("" if asked else "Nothing is watched: ctrl+t asks a question whose answer you see "
+                                   "change while you write.")
         self._changed()
         self.run("open", partial(planning.opened, path=self._path, most=MOST), self._opened, self._not_opened)
 
@@ -100,6 +112,41 @@ class EditView(View):
     def _changed(self) -> None:
         state = "  not saved yet" if self.unsaved else ""
         self.query_one(EditArea).border_title = Content(f"Edit {one_line(self._path)}{state}")
+
+    @on(Input.Changed, "#watched")
+    @on(TextArea.Changed)
+    def _rest(self) -> None:
+        """Look at the effect when the typing rests."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(REST, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        impact = self.query_one(Impact)
+        if self._draft is None or not impact.question:
+            impact.say("Nothing is watched: ctrl+t asks a question whose answer you see change while you write.")
+            return
+        if not self.unsaved:
+            impact.say("Nothing is changed yet.")
+            return
+        text = self._draft.restored(self.query_one(EditArea).text)
+        self.run("impact", partial(planning.impact, path=self._path, before=self._before, text=text,
+                                   query=impact.question),
+                 impact.show, lambda error: impact.say(f"{error.message} {error.next_step}"))
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing waits for the typing to rest."""
+        return self._timer is None
+
+    def do_watch_question(self) -> None:
+        """Go to the question, or back to the text."""
+        self.query_one(QuestionInput).focus()
+
+    def do_to_writing(self) -> None:
+        """Back to the text."""
+        self.query_one(EditArea).focus()
 
     def do_save(self) -> None:
         """Write the note."""
@@ -144,7 +191,10 @@ class EditView(View):
         self.home.edited(self._path, line, sentence)
 
     def back(self) -> bool:
-        """Leave; what is not saved is asked about."""
+        """From the question to the text, then out; what is not saved is asked about."""
+        if self.focused is not self.query_one(EditArea):
+            self.query_one(EditArea).focus()
+            return True
         if not self.unsaved:
             self.app.pop_screen()
             return True

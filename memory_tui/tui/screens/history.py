@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -14,48 +13,30 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 
+from memory_tui.curate.history import Commit
 from memory_tui.text.display import one_line
-from memory_tui.tui import planning
+from memory_tui.tui import past, planning
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.paint import Piece, fit
+from memory_tui.tui.past import Past
 from memory_tui.tui.screens.base import View
 from memory_tui.tui.widgets.diff_list import DiffList
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done
-    from memory_tui.curate.diff import DiffLine
     from memory_tui.curate.journal import Entry
-    from memory_tui.engine import Engine
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """The changes of a note, or of all, and which of them can be taken back or made again."""
-
-    entries: tuple[Entry, ...]
-    undoable: frozenset[int]
-    redoable: frozenset[int]
-
-
-def past(engine: Engine, path: str | None) -> Past:
-    """What the journal tells of `path`, of every note without one; drafts too."""
-    curator = engine.curator
-    drafts = [entry for entry in curator.drafts() if path is None or path in entry.paths]
-    entries = sorted([*curator.history(path), *drafts], key=lambda entry: -entry.id)
-    return Past(tuple(entries), frozenset(entry.id for entry in curator.undoable()),
-                frozenset(entry.id for entry in curator.redoable()))
 
 
 class Changes(RowList):
-    """One change a row: when, and what."""
+    """One change or commit a row: when, and what."""
 
     PLACES: ClassVar[tuple[str, ...]] = ("list",)
 
     def __init__(self) -> None:
         super().__init__(id="changes")
         self.border_title = "Changes"
-        self._past = Past((), frozenset(), frozenset())
+        self._past = Past()
 
     def show(self, found: Past) -> None:
         """List `found`; the cursor stays on its change."""
@@ -64,8 +45,8 @@ class Changes(RowList):
         self.rows_changed(key)
 
     @property
-    def entry(self) -> Entry | None:
-        """The change under the cursor."""
+    def entry(self) -> Entry | Commit | None:
+        """What is under the cursor."""
         return self._past.entries[self.cursor] if 0 <= self.cursor < len(self._past.entries) else None
 
     def count(self) -> int:
@@ -73,8 +54,11 @@ class Changes(RowList):
         return len(self._past.entries) or 1
 
     def key_of(self, row: int, /) -> Hashable:
-        """The number of the change."""
-        return self._past.entries[row].id if self._past.entries else None
+        """The number of the change, or the commit's hash."""
+        if not self._past.entries:
+            return None
+        entry = self._past.entries[row]
+        return entry.hash if isinstance(entry, Commit) else entry.id
 
     def height_of(self, _row: int, _width: int, /) -> int:
         """When above what."""
@@ -86,10 +70,12 @@ class Changes(RowList):
             return [(fit(" Nothing was changed with memory-tui yet.", width), "muted")]
         entry = self._past.entries[row]
         if line:
-            return [(fit(f"   {one_line(entry.title)}", width), "")]
+            return [(fit(f"   {one_line(entry.subject if isinstance(entry, Commit) else entry.title)}", width), "")]
+        when = (f" {datetime.fromtimestamp(entry.at):%Y-%m-%d %H:%M} ", "strong")
+        if isinstance(entry, Commit):
+            return [when, (f" git {entry.hash[:8]} ", "mark"), (fit(one_line(entry.author, 20), 20), "muted")]
         state, style = self._state(entry)
-        return [(f" {datetime.fromtimestamp(entry.at):%Y-%m-%d %H:%M} ", "strong"), (f" {entry.kind} ", "muted"),
-                (state, style)]
+        return [when, (f" {entry.kind} ", "muted"), (state, style)]
 
     def _state(self, entry: Entry) -> tuple[str, str]:
         if entry.state == "draft":
@@ -125,16 +111,22 @@ class HistoryView(View):
         self._look()
 
     def _look(self) -> None:
-        self.run("past", partial(past, path=self._path), self._came)
+        self.run("past", partial(past.past, path=self._path), self._came)
 
     def _came(self, found: Past) -> None:
-        self.query_one(Changes).show(found)
+        changes = self.query_one(Changes)
+        changes.show(found)
+        title = "Changes, with git" if found.repository else "Changes"
+        changes.border_title = f"{title}: not committed, C commits" if found.uncommitted else title
+        if found.trouble:
+            self.say(found.trouble)
 
     @on(RowList.Moved, "#changes")
     def _moved(self) -> None:
         entry = self.query_one(Changes).entry
         if entry is not None:
-            self.run("difference", partial(_difference, entry=entry), self.query_one("#difference", DiffList).show)
+            self.run("difference", partial(past.difference, entry=entry, path=self._path),
+                     self.query_one("#difference", DiffList).show)
         self.update_hints()
 
     def more_places(self) -> tuple[str, ...]:
@@ -151,8 +143,10 @@ class HistoryView(View):
 
     def _again(self, kind: str) -> None:
         entry = self.query_one(Changes).entry
-        if entry is None:
+        if entry is None or isinstance(entry, Commit):
+            self.say("Only changes made with memory-tui are taken back here; a commit is for git.")
             return
+        number = entry.id
         from memory_tui.tui.screens.preview import Planned, Preview
 
         def show(planned: Planned) -> None:
@@ -162,9 +156,31 @@ class HistoryView(View):
             if answer == "yes":
                 self.home.bridge.writes += 1
                 self.run(f"write {self.home.bridge.writes}",
-                         partial(planning.step, kind=kind, number=entry.id), self._done)
+                         partial(planning.step, kind=kind, number=number), self._done)
 
-        self.run("plan", partial(planning.stepped, kind=kind, number=entry.id), show)
+        self.run("plan", partial(planning.stepped, kind=kind, number=number), show)
+
+    def do_commit(self) -> None:
+        """Commit the note, when it is wanted."""
+        from memory_tui.tui.screens.ask import Ask
+
+        path = self._path
+        if path is None:
+            self.say("Open the history of one note to commit it.")
+            return
+
+        def told(message: str | None) -> None:
+            if message:
+                self.home.bridge.writes += 1
+                self.run(f"write {self.home.bridge.writes}", partial(past.commit, path=path, message=message),
+                         committed)
+
+        def committed(sentence: str) -> None:
+            self.say(sentence)
+            self._look()
+
+        self.app.push_screen(Ask("Commit to git", f"{one_line(path)} alone, as it is on disk. Say what was changed.",
+                                 "Commit"), told)
 
     def _done(self, done: Done) -> None:
         self.say(f"{one_line(done.change.title)}.")
@@ -175,9 +191,3 @@ class HistoryView(View):
         """Back to the view below."""
         self.app.pop_screen()
         return True
-
-
-def _difference(engine: Engine, entry: Entry) -> Sequence[DiffLine]:
-    from memory_tui.curate import diff
-
-    return diff.lines(engine.curator.change_of(entry))

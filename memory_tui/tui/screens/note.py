@@ -152,10 +152,21 @@ class NoteView(View):
     @on(RowList.Chosen, "#reader")
     def _line_chosen(self) -> None:
         leads = self.told.links.get(self.reader.cursor + 1, ()) if self.told else ()
-        if leads:
+        if not leads:
+            self.say("There is no link in this line.")
+        elif len(set(leads)) == 1:
             self.follow(*leads[0])
         else:
-            self.say("There is no link in this line.")
+            self._choose_link(dict(leads))
+
+    def _choose_link(self, leads: dict[str, int]) -> None:
+        from memory_tui.tui.screens.picker import Picker
+
+        def go(path: str | None) -> None:
+            if path is not None:
+                self.follow(path, leads[path])
+
+        self.app.push_screen(Picker("Follow which link?", list(leads)), go)
 
     @on(RowList.Moved, "#reader")
     def _reader_moved(self) -> None:

@@ -15,6 +15,11 @@ from memory_tui.tui.widgets.rowlist import RowList
 LABEL = 10
 
 
+def _is_sign(row: Row) -> bool:
+    """Whether the row is about a link, which a sign tells."""
+    return len(row.label) == 1
+
+
 class AboutPane(RowList):
     """Statements, and links that enter follows."""
 
@@ -55,7 +60,7 @@ class AboutPane(RowList):
 
     def _lines(self, row: int, width: int) -> list[str]:
         item = self._rows[row]
-        return wrapped(item.words, width - (len(item.label) + 2 if item.target or item.head else LABEL))
+        return wrapped(item.words, width - (3 if _is_sign(item) or item.head else LABEL))
 
     def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
         """Label and words."""
@@ -63,6 +68,6 @@ class AboutPane(RowList):
         if item.head:
             at = line - (1 if row else 0)
             return [(self._lines(row, width)[at] if at >= 0 else "", "head")]
-        margin = len(item.label) + 1 if item.target else LABEL - 1
+        margin = 2 if _is_sign(item) else LABEL - 1
         label = item.label if line == 0 else ""
         return [(f"{label:<{margin}}", "muted"), (self._lines(row, width)[line], item.style)]
