@@ -212,6 +212,16 @@ class Wire:
         return self.ask(number, "tools/call", name="memory_search", arguments={"query": query})
 
 
+def scripted(code: str, *arguments: str) -> Wire:
+    """A server made by `code`, which finds sdk, host, server, Engine and Options imported."""
+    start = ("import os, sys, subprocess\nfrom memory_tui.agent import sdk\nsdk.load()\n"
+             "from memory_tui.agent import host, server\nfrom memory_tui.engine import Engine, Options\n")
+    wire = Wire.__new__(Wire)
+    wire.process = subprocess.Popen([sys.executable, "-c", start + code, *arguments], stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return wire
+
+
 BROKEN: list[tuple[bytes, int, object]] = [
     (b"{", -32700, None), (b"", -32700, None), (b"\xff\xfe", -32700, None), (b"[1,2]", -32600, None),
     (b"[" * 100_000, -32700, None), (b'{"jsonrpc":"2.0","id":7}', -32600, 7), (b'{"id":"x","method":5}', -32600, "x"),
@@ -244,12 +254,24 @@ def test_the_server_ends_with_its_input_and_leaves_nobody_behind(arguments: list
     assert (wire.process.returncode, out, err) == (0, b"", b"")
 
 
-def test_the_keyboard_stops_it_at_once(arguments: list[str]) -> None:
-    wire = Wire(arguments)
+def test_signals_stop_it_at_once(arguments: list[str]) -> None:
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        wire = Wire(arguments)
+        wire.greet()
+        wire.process.send_signal(number)
+        assert wire.process.wait(LONG) == code
+        wire.process.communicate(timeout=LONG)
+
+
+def test_a_memory_that_never_opens_does_not_hold_the_server() -> None:
+    wire = scripted("import threading\nnever = threading.Event()\n"
+                    "server.serve(host.Host(never.wait, host.Wishes()))\n")
     wire.greet()
-    wire.process.send_signal(signal.SIGINT)
-    assert wire.process.wait(LONG) == 130
+    wire.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
+               "params": {"name": "memory_search", "arguments": {"query": "omada"}}})
+    assert wire.ask(6, "tools/list")["id"] == 6
     wire.process.communicate(timeout=LONG)
+    assert wire.process.returncode == 0
 
 
 def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str]) -> None:
@@ -266,16 +288,6 @@ def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str
     with wire.process.stderr as errors:
         assert b"Traceback" not in errors.read()
     assert wire.process.wait(LONG) == 0
-
-
-def scripted(code: str, *arguments: str) -> Wire:
-    """A server made by `code`, which finds sdk, host, server, Engine and Options imported."""
-    start = ("import os, sys, subprocess\nfrom memory_tui.agent import sdk\nsdk.load()\n"
-             "from memory_tui.agent import host, server\nfrom memory_tui.engine import Engine, Options\n")
-    wire = Wire.__new__(Wire)
-    wire.process = subprocess.Popen([sys.executable, "-c", start + code, *arguments], stdin=subprocess.PIPE,
-                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return wire
 
 
 def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path, tmp_path: Path) -> None:

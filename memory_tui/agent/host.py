@@ -22,6 +22,7 @@ from memory_tui.index.readers import Cancel
 from memory_tui.text.display import one_line
 
 _FIRST_INDEX_SECONDS = 600.0
+_GOODBYE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,16 @@ class Host:
         """What is being done meanwhile, for somebody who waits."""
         self._open_memory = open_memory
         self._wishes = wishes
-        self._lock = threading.Lock()
+        # A signal may close the host while its own thread does.
+        self._lock = threading.RLock()
         self._memory: Memory | None = None
-        self._closed = False
+        self._closed = threading.Event()
         self._warming = False
 
     def memory(self) -> Memory:
         """The open memory. Raises MemoryTuiError, Cancelled when it was closed."""
         with self._lock:
-            if self._closed:
+            if self._closed.is_set():
                 raise Cancelled
             if self._memory is None:
                 memory = self._open_memory()
@@ -84,11 +86,14 @@ class Host:
             complain(error)
 
     def close(self) -> None:
-        """Stop everything; questions that run are given up."""
-        with self._lock:
-            self._closed = True
-            if self._memory is not None:
-                self._memory.close()
+        """Stop everything; questions that run are given up, and a memory that is slow to open is not waited for."""
+        self._closed.set()
+        if self._lock.acquire(timeout=_GOODBYE_SECONDS):
+            try:
+                if self._memory is not None:
+                    self._memory.close()
+            finally:
+                self._lock.release()
 
     def _heard(self, event: Event) -> None:
         match event:

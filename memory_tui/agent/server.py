@@ -11,6 +11,8 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -45,9 +47,10 @@ PATIENCE_SECONDS = 25.0
 LAST_SECONDS = 5.0
 WORKERS = 4
 """Questions that are answered at the same time; more wait. A search keeps a processor busy."""
-STOPPED = 130
-"""Exit code after an interrupt from the keyboard."""
+STOPPED = 128
+"""Exit code after a signal, plus its number: 130 from the keyboard."""
 _NEWS_SECONDS = 0.5
+_GOODBYE_SECONDS = 1.0
 RECALL = "recall"
 
 TOOLS = (
@@ -242,14 +245,15 @@ async def _serve(host: Host) -> None:
 
 
 def serve(host: Host) -> None:
-    """Serve until the input ends, nobody reads the output any more, or the keyboard says so."""
+    """Serve until the input ends, nobody reads the output any more, or a signal says so."""
     def stop(number: int, frame: object) -> None:
         """Leave at once: the thread that reads the input cannot be called back from it."""
-        del number, frame
+        del frame
         host.close()
-        os._exit(STOPPED)
+        os._exit(STOPPED + number)
 
-    signal.signal(signal.SIGINT, stop)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     try:
         anyio.run(_serve, host)
     except* (BrokenPipeError, anyio.BrokenResourceError):
@@ -257,3 +261,14 @@ def serve(host: Host) -> None:
         host.news = ""
     finally:
         host.close()
+    _part()
+
+
+def _part() -> None:
+    """Do not wait for a thread that hangs in the disk or the network, as Python would for ever."""
+    end = time.monotonic() + _GOODBYE_SECONDS
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
+    for thread in others:
+        thread.join(max(0.0, end - time.monotonic()))
+    if any(thread.is_alive() for thread in others):
+        os._exit(0)
