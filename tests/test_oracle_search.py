@@ -101,7 +101,7 @@ def test_the_trace_has_the_numbers_of_the_original(asked: list[Asked]) -> None:
         trace, debug, at = item.ours["trace"], item.query["debug"], item.query["id"]
         assert trace["candidates"] == debug["candidates"], at
         if item.ours["mode"] == "hybrid":
-            assert (trace["ftsQuery"] or None) == debug["ftsQuery"], at
+            assert trace["ftsQuery"] == debug["ftsQuery"], at
             worst = max((row["rank"] for row in debug.get("keywordRank", [])), default=0.0)
             assert_same([(row["id"], row["rank"]) for row in trace["keywordRank"]],
                         [(row["id"], row["rank"]) for row in debug.get("keywordRank", [])], worst, at)

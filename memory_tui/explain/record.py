@@ -122,7 +122,7 @@ def trace(value: Trace) -> dict[str, Any]:
         "query": value.query, "now": now, "mode": value.mode, "profile": value.profile, "generation": value.generation,
         "settings": {key: plain(item) for key, item in value.settings.values.items()},
         "words": list(value.plan.words), "dropped": list(value.plan.dropped), "day": value.plan.day,
-        "ftsQuery": value.plan.fts_query, "candidates": value.candidate_limit, "floor": value.floor,
+        "ftsQuery": value.plan.fts_query or None, "candidates": value.candidate_limit, "floor": value.floor,
         "vectorScale": value.vector_scale, "textScale": value.text_scale, "funnel": plain(value.funnel),
         "keywordRank": [{"id": ref.id, "path": ref.path, "start_line": ref.start_line, "end_line": ref.end_line,
                          "rank": bm25} for ref, bm25, _ in value.keyword_ranks],

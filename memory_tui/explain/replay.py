@@ -16,7 +16,7 @@ import numpy as np
 from memory_tui.explain import proposed
 from memory_tui.search import scoring
 from memory_tui.search.evidence import Evidence, Flags, Rows
-from memory_tui.search.fuse import Rules, age_of, fuse, mode_of, side_of
+from memory_tui.search.fuse import Rules, age_of, fuse, keyword_hits, mode_of, side_of
 from memory_tui.search.rank import mmr_tokens
 from memory_tui.search.scoring import Floats
 from memory_tui.search.similarity import Similarity
@@ -99,7 +99,7 @@ class Replay:
             files = small.file_of[numbers.rows]
             self._fields[key] = Field(
                 mode, numbers.rows, numbers.vector, numbers.text, age_of(small, rules.profile).days[files],
-                np.isin(files, list(small.of_named_day)).astype(np.float64), numbers.text_rank > 0,
+                np.isin(files, list(small.of_named_day)).astype(np.float64), keyword_hits(small, numbers),
                 Similarity(lambda: [self._words(rules, row) for row in numbers.rows.tolist()]))
         return self._fields[key]
 

@@ -9,7 +9,7 @@ import numpy as np
 from memory_tui import profiles
 from memory_tui.profiles import Profile
 from memory_tui.search import scoring
-from memory_tui.search.evidence import Age, Evidence, KeywordSearch, Postings, Rows, Side
+from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, Postings, Rows, Side
 from memory_tui.search.scoring import Floats
 from memory_tui.search.trace import Mode
 from memory_tui.settings import Settings
@@ -173,3 +173,17 @@ def fuse(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Scores:
     date = rules.date_boost * np.isin(files, list(evidence.of_named_day)).astype(np.float64)
     return Scores(rows, cosine, vector_rank, vector, vector_scale, bm25, text_rank, text, text_scale, hybrid,
                   factor, recency, date, hybrid * factor + recency + date, int(np.count_nonzero(~np.isnan(every))))
+
+
+def keyword_hits(evidence: Evidence, numbers: Scores) -> Flags:
+    """Which candidates the relaxed floor takes for keyword hits: those, and all others on the very lines of one.
+
+    OpenClaw knows its keyword hits by path and lines, and the pieces of one long line share them.
+    """
+    found = numbers.text_rank > 0
+    if found.all() or not found.any():
+        return found
+    places = [(ref.source, ref.path, ref.start_line, ref.end_line)
+              for ref in map(evidence.refs.__getitem__, numbers.rows.tolist())]
+    hits = {place for place, hit in zip(places, found.tolist(), strict=True) if hit}
+    return np.array([place in hits for place in places], dtype=np.bool_)

@@ -9,9 +9,9 @@ import numpy as np
 
 from memory_tui.profiles import Profile
 from memory_tui.search import gate, scoring, snippet
-from memory_tui.search.evidence import Evidence, Flags, Rows, Side
+from memory_tui.search.evidence import Evidence, Rows, Side
 from memory_tui.search.faults import not_copied
-from memory_tui.search.fuse import Rules, age_of, fuse, mode_of, pools, side_of
+from memory_tui.search.fuse import Rules, age_of, fuse, keyword_hits, mode_of, pools, side_of
 from memory_tui.search.similarity import Similarity
 from memory_tui.search.trace import (
     AgePart,
@@ -89,24 +89,13 @@ class _Ranking:
             self._diversify()
         order = self.order
         relaxes = rules.profile.relaxed_floor and mode == "hybrid"
+        strict = bool((numbers.score >= rules.min_score).any())
+        keyword = keyword_hits(evidence, numbers) if relaxes and not strict else numbers.text_rank > 0
         self.decided = gate.decide(gate.Question(
             scores=numbers.score[order], before_decay=numbers.hybrid[order], factors=numbers.factor[order],
-            ages=self.ages.days[evidence.file_of[numbers.rows[order]]], keyword=self._keyword_places(relaxes)[order],
+            ages=self.ages.days[evidence.file_of[numbers.rows[order]]], keyword=keyword[order],
             min_score=rules.min_score, limit=rules.results, mmr=self.choices,
             relaxed=min(rules.min_score, rules.text_weight) if relaxes else None))
-
-    def _keyword_places(self, by_lines: bool) -> Flags:
-        """Which candidates count as keyword hits; `by_lines` also those on the very lines of one.
-
-        OpenClaw knows its keyword hits by path and lines, and the pieces of one long line share them.
-        """
-        found = self.numbers.text_rank > 0
-        if not by_lines or found.all() or not found.any():
-            return found
-        places = [(ref.source, ref.path, ref.start_line, ref.end_line)
-                  for ref in map(self.evidence.refs.__getitem__, self.numbers.rows.tolist())]
-        hits = {place for place, hit in zip(places, found.tolist(), strict=True) if hit}
-        return np.array([place in hits for place in places], dtype=np.bool_)
 
     def losers(self) -> Rows:
         """The places of those not recalled, by falling score."""
