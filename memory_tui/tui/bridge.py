@@ -21,7 +21,7 @@ Opener = Callable[[Callable[[Event], None]], "Engine"]
 """Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
 
 Tell = Callable[[object], None]
-"""Tells the app what work has come to so far. Raises Cancelled when nobody wants its result any more."""
+"""Tells the app what work has come to so far (None: nothing new). Raises Cancelled when nobody wants it any more."""
 
 
 def _chunks(engine: Engine, path: str) -> Sequence[ChunkRef]:
@@ -226,7 +226,8 @@ class Bridge:
 
         def tell(value: object) -> None:
             wanted()
-            self._app.post_message(messages.Worked(kind, number, value, False))
+            if value is not None:
+                self._app.post_message(messages.Worked(kind, number, value, False))
 
         def job() -> None:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from memory_tui.tune.labels import Query
     from memory_tui.tune.patch import Patch
     from memory_tui.tune.sweep import Outcome
+
+
+OFTEN = 0.15
+"""Seconds between two parts of a long list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,15 @@ def find_fading(settings: Settings, evidences: Sequence[Evidence], horizon: int)
         from memory_tui.explain.fading import fading
 
         found: list[Fading] = []
+        told = 0.0
         for done, evidence in enumerate(evidences, 1):
             for one in fading(evidence, settings, horizon):
                 tell(None)
                 found.append(one)
             found.sort(key=lambda fade: fade.days)
-            tell(Faded(tuple(found), done))
+            if time.monotonic() - told > OFTEN:
+                tell(Faded(tuple(found), done))
+                told = time.monotonic()
         return Faded(tuple(found), len(evidences))
 
     return run

@@ -1,4 +1,4 @@
-"""How quickly the screen answers: first frame, a turned knob, and the longest stall while files are indexed.
+"""How quickly the screen answers: first frame, a turned knob, and the longest stall while work is going on.
 
 python tests/bench/screen.py [--chunks 10000] [--files 1000]
 """
@@ -117,27 +117,96 @@ async def stalling(workspace: Path, index: Path) -> None:
         return engines[0]
 
     app = MemoryApp(opener)
-    gaps: list[float] = []
+    async with app.run_test(size=(120, 36)) as pilot:
+        while not engines:
+            await pilot.pause(0.01)
+        ticker = Ticker()
+        began = time.perf_counter()
+        while not await asyncio.to_thread(engines[0].wait_idle, 0.2) or time.perf_counter() - began < 0.5:
+            await asyncio.sleep(0)
+        ticker.stop()
+        gaps = ticker.gaps
+        took = time.perf_counter() - began
+    show(f"longest stall of the screen's thread in {took:.1f} s of indexing, ms", f"{max(gaps):.1f}", "<= 50")
+    show("  median", f"{statistics.median(gaps):.2f}")
 
-    async def tick() -> None:
+
+class Ticker:
+    """How late the screen's thread comes back to a task that wants it every 5 ms."""
+
+    def __init__(self) -> None:
+        self.gaps: list[float] = []
+        self._task = asyncio.create_task(self._tick())
+
+    async def _tick(self) -> None:
         last = time.perf_counter()
         while True:
             await asyncio.sleep(0.005)
             now = time.perf_counter()
-            gaps.append((now - last - 0.005) * 1000)
+            self.gaps.append((now - last - 0.005) * 1000)
             last = now
 
+    def lap(self) -> tuple[float, float]:
+        """The longest and the median gap since the last call, in milliseconds."""
+        gaps, self.gaps = self.gaps or [0.0], []
+        return max(gaps), statistics.median(gaps)
+
+    def stop(self) -> None:
+        self._task.cancel()
+
+
+async def at_rest(app) -> None:
+    """Until no job runs and the queue of the screen is empty."""
+    quiet = 0
+    while quiet < 5:
+        await asyncio.sleep(0.01)
+        view = app.screen
+        quiet = 0 if app.bridge.busy or view.message_queue_size else quiet + 1
+
+
+async def working(workspace: Path, index: Path) -> None:
+    """Stalls while flips, metrics of 40 labelled questions, noise floor and a search of the knobs are worked out."""
+    from textual import events
+
+    from memory_tui.tui.app import MemoryApp
+    from memory_tui.tune import notebook
+    from memory_tui.tune.labels import Label, Notebook, Query
+
+    options = Options(workspace=str(workspace), index=str(index), changes=(("sync.watch", "off"),))
+    with Engine.open(options) as engine:
+        asked = list(dict.fromkeys(questions(400)))[:40]
+        tops = [engine.search(question).recalled[0].chunk for question in asked]
+    book = Notebook(tuple(Query(q, (Label(top.path, top.start_line, 2),)) for q, top in zip(asked, tops, strict=True)))
+    notebook.save(notebook.place(workspace), book)
+    app = MemoryApp(lambda listener: Engine.open(options, listener), query=asked[0])
+
     async with app.run_test(size=(120, 36)) as pilot:
-        while not engines:
+        while getattr(app.screen, "trace", None) is None:
             await pilot.pause(0.01)
-        ticker = asyncio.create_task(tick())
-        began = time.perf_counter()
-        while not await asyncio.to_thread(engines[0].wait_idle, 0.2) or time.perf_counter() - began < 0.5:
-            await asyncio.sleep(0)
-        ticker.cancel()
-        took = time.perf_counter() - began
-    show(f"longest stall of the screen's thread in {took:.1f} s of indexing, ms", f"{max(gaps):.1f}", "<= 50")
-    show("  median", f"{statistics.median(gaps):.2f}")
+        app.screen.query_one("#results").focus()
+        await at_rest(app)
+        ticker = Ticker()
+
+        async def measure(what: str, *keys: str, pause: float = 0.03) -> None:
+            ticker.lap()
+            began = time.perf_counter()
+            for key in keys:
+                app.post_message(events.Key(key, key if len(key) == 1 else None))
+                await asyncio.sleep(pause)
+            await at_rest(app)
+            longest, median = ticker.lap()
+            show(f"longest stall, {what} ({time.perf_counter() - began:.1f} s), ms", f"{longest:.1f}",
+                 f"<= 50, median {median:.2f}")
+
+        await asyncio.sleep(1)
+        show("longest stall while nothing happens, ms", f"{ticker.lap()[0]:.1f}")
+        await measure("walking down 40 hits with their flips", *"j" * 40)
+        await measure("first turn: 40 questions are asked", "t", "j", "l")
+        await measure("40 turns, measured on 40 questions", *"lh" * 20)
+        await measure("noise floor", "escape", "N")
+        await measure("searching the knobs", "escape", "S")
+        await measure("fading of 40 questions", "escape", "F")
+        ticker.stop()
 
 
 def main() -> None:
@@ -156,6 +225,8 @@ def main() -> None:
                 engine.sync()
         starting(small, place / "small.sqlite")
         turning(large, place / "large.sqlite")
+        os.environ["XDG_CONFIG_HOME"] = str(place / "config")
+        asyncio.run(working(large, place / "large.sqlite"))
         asyncio.run(stalling(write(place / "fresh", given.files), place / "fresh.sqlite"))
 
 
