@@ -138,6 +138,26 @@ def test_a_change_of_provider_gives_every_chunk_a_vector_again(play: Play, optio
         assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
 
 
+def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(play: Play, options: Options) -> None:
+    with Engine.open(replace(options, provider="openai")) as engine:
+        engine.sync()
+        before = len(play.asked)
+        trace = engine.search(f"walrus {SECRET}")
+        assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
+        (notice,) = [notice for notice in trace.notices if "not sent to embed.example" in notice.message]
+        assert SECRET not in notice.message
+        assert len(play.asked) == before
+        assert engine.search("walrus 2026").mode == "hybrid"
+
+
+def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play: Play, options: Options, workspace: Path) -> None:
+    (workspace / "MEMORY.md").unlink()
+    with Engine.open(replace(options, provider="openai")) as engine:
+        engine.sync()
+        assert engine.remeasured() is None
+    assert SECRET not in sent(play)
+
+
 # --- what would be sent --------------------------------------------------------------------------------------------
 
 def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play: Play, run: Run) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from memory_tui.engine.supply import withheld_question
 from memory_tui.errors import IndexDamaged, IndexUnavailable
 from memory_tui.index.readers import Cancel, Readers
 from memory_tui.search.trace import ChunkRef, Notice
@@ -99,7 +100,10 @@ class Asking:
               cancel.around(store.interrupt)):
             corpus, dates = self._current(store)
             provider = self._chain.of_space(corpus.identity) if corpus.identity and not by_words else None
-            sources = Sources(store, corpus, dates, provider, unsearchable=unsearchable, notices=self._notices(),
+            notices = self._notices()
+            if provider is not None and (kept_back := withheld_question(provider, query, self._plan.settings)):
+                provider, notices = None, (*notices, kept_back)
+            sources = Sources(store, corpus, dates, provider, unsearchable=unsearchable, notices=notices,
                               first=self._upkeep.first)
             self._upkeep.first = False
             return gather(query, sources, now, source)
@@ -174,8 +178,10 @@ class Asking:
             if found is None or provider is None or corpus.identity != provider.identity:
                 return None
             stored = vectors_of(store, corpus, corpus.rows_of([found[0].rowid]))
-            anew = provider.embed([found[1]], "document")
-            return float(cosine(stored, anew[0])[0]) if stored.any() else None
+            if not stored.any():
+                # It may have been withheld, so it must not be sent now.
+                return None
+            return float(cosine(stored, provider.embed([found[1]], "document")[0])[0])
 
     def _current(self, store: Store) -> tuple[Corpus, Dates]:
         """The chunks in memory, brought up to the index's generation."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +12,8 @@ from memory_tui.embed.fallback import Fallback
 from memory_tui.embed.links import Link
 from memory_tui.errors import ConsentUnsaved
 from memory_tui.providing import NAMED
+from memory_tui.search.trace import Notice
+from memory_tui.text import secrets
 
 if TYPE_CHECKING:
     from memory_tui.consent import Consents
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from memory_tui.index.sync import SyncReport
     from memory_tui.index.withheld import Manner
     from memory_tui.launch import Plan
+    from memory_tui.settings import Settings
 
 _FALLBACK, _HITS = "fallback", "cache_hits"
 _SOONEST_SECONDS = 1.0
@@ -91,7 +93,7 @@ class Supply:
                 self._timer.cancel()
                 self._timer = None
             if at is not None and not self._plan.once:
-                self._timer = threading.Timer(max(_SOONEST_SECONDS, at - time.time()), self._ask_again)
+                self._timer = threading.Timer(max(_SOONEST_SECONDS, at - self._chain.settings.clock.now()), self._ask_again)
                 self._timer.daemon = True
                 self._timer.start()
 
@@ -120,3 +122,15 @@ def recorded(store: Store) -> Fallback | None:
 def cache_hits(store: Store) -> int:
     """How many chunks of `store` found their vector in its cache so far, instead of asking the provider."""
     return int(store.meta(_HITS) or 0)
+
+
+def withheld_question(provider: Provider, query: str, settings: Settings) -> Notice | None:
+    """Why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
+    if not isinstance(provider, Link) or not provider.remote or not settings.on("remote.withholdSecrets"):
+        return None
+    # Every pattern wants a digit, or quotes after a label; looking for those spares most questions the scanner.
+    if not any(sign.isdigit() or sign in "\"'`" for sign in query) or not (kinds := secrets.kinds(query)):
+        return None
+    return Notice("provider", f"Meaning-based recall is off for this question: it looks like it holds a secret "
+                              f"({'; '.join(kinds)}), and was not sent to {provider.host}.",
+                  "Ask without it, or set remote.withholdSecrets to false.")
