@@ -93,7 +93,8 @@ class Supply:
                 self._timer.cancel()
                 self._timer = None
             if at is not None and not self._plan.once:
-                self._timer = threading.Timer(max(_SOONEST_SECONDS, at - self._chain.settings.clock.now()), self._ask_again)
+                wait = at - self._chain.settings.clock.now()
+                self._timer = threading.Timer(max(_SOONEST_SECONDS, wait), self._ask_again)
                 self._timer.daemon = True
                 self._timer.start()
 
