@@ -55,6 +55,12 @@ def test_an_edited_line_leaves_all_others_as_they_were(data, draw):
     assert [i for i, (a, b) in enumerate(zip(old_lines, new_lines, strict=True)) if a != b] == [at]
 
 
+def test_what_an_editor_takes_for_a_line_end_is_not_shown_as_one():
+    data = "a\rb\x0bc\x85d\u2028e\x1b[0m\r\r\n".encode()
+    assert len(shown(data).splitlines()) == 1
+    assert edited(data, shown(data).replace("c", "C")) == data.replace(b"c", b"C")
+
+
 def test_bytes_that_are_not_utf8_stay_in_a_changed_line():
     data = b"caf\xe9 one\r\nna\xefve\n"
     assert shown(data) == "caf\ufffd one\nna\ufffdve\n"
@@ -233,13 +239,14 @@ def test_only_old_daily_logs_are_archived_and_none_twice():
 @given(NOTE, NOTE, st.integers(0, 3))
 def test_a_diff_holds_what_it_takes_to_make_the_change(before, now, context):
     found = diff.lines(Change("edit", "", (FileChange("x.md", before, now),)), context)
-    old = before.decode("utf-8", "surrogateescape").split("\n")
-    new = now.decode("utf-8", "surrogateescape").split("\n")
+    old, new = (data.decode("utf-8", "surrogateescape").split("\n") for data in (before, now))
+    # A line end is no part of a line; a carriage return at the end of the note is none.
+    old[:-1], new[:-1] = ([line.removesuffix("\r") for line in lines[:-1]] for lines in (old, new))
     for line in found:
         if line.kind in ("same", "gone"):
-            assert old[line.old - 1].removesuffix("\r") == line.text
+            assert old[line.old - 1] == line.text
         if line.kind in ("same", "new"):
-            assert new[line.new - 1].removesuffix("\r") == line.text
+            assert new[line.new - 1] == line.text
     gone, made = {line.old for line in found if line.kind == "gone"}, {x.new for x in found if x.kind == "new"}
     assert [x for n, x in enumerate(before.split(b"\n"), 1) if n not in gone and (x or n < len(old))] == [
         x for n, x in enumerate(now.split(b"\n"), 1) if n not in made and (x or n < len(new))]

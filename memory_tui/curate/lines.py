@@ -15,7 +15,8 @@ from memory_tui.curate.merge import changed_spans
 from memory_tui.errors import EditRefused
 
 BOM = "\ufeff"
-_ESCAPED = re.compile("[\udc80-\udcff]")
+_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
+"""What an editor cannot show or takes for the end of a line, and bytes that are not UTF-8."""
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])(\s+)(?=\S)")
@@ -97,16 +98,16 @@ def end_of(line: str) -> str:
 
 
 def shown(data: bytes | None, path: str = "The note") -> str:
-    """A note as an editor shows it: no byte order mark, LF at every line end, U+FFFD for bytes that are not UTF-8."""
+    """A note as an editor shows it: no byte order mark, LF at every line end, U+FFFD for what cannot be shown."""
     lines = Lines.of(data, path)
-    return _ESCAPED.sub("\ufffd", "".join(bare(line) + "\n"[:len(end_of(line))] for line in lines.lines))
+    return _ODD.sub("\ufffd", "".join(bare(line) + "\n"[:len(end_of(line))] for line in lines.lines))
 
 
 def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
     """The note `data` after somebody changed what `shown` gave to `text`.
 
-    Lines that were left alone keep every byte; a changed line keeps its end and the odd bytes that are still in it;
-    a new line gets the end of the line above.
+    Lines that were left alone keep every byte; a changed line keeps its end and what was shown as U+FFFD, where that
+    is still in it; a new line gets the end of the line above.
     """
     old = Lines.of(data, path)
     if text == shown(data, path):
@@ -114,7 +115,7 @@ def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
     new = text.replace("\r\n", "\n").split("\n")
     unended = new.pop()
     wanted = [(line, True) for line in new] + ([(unended, False)] if unended else [])
-    known = [(_ESCAPED.sub("\ufffd", bare(line)), bool(end_of(line))) for line in old.lines]
+    known = [(_ODD.sub("\ufffd", bare(line)), bool(end_of(line))) for line in old.lines]
     out: list[str] = []
     at = 0
     for a, b, c, d in changed_spans(known, wanted):
@@ -122,16 +123,16 @@ def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
         for number, (line, ended) in enumerate(wanted[c:d]):
             was = old.lines[a + number] if a + number < b else ""
             end = (end_of(was) or (end_of(out[-1]) if out else "") or old.end) if ended else ""
-            out.append(_kept_bytes(bare(was), line) + end)
+            out.append(_kept(bare(was), line) + end)
         at = b
     return Lines(old.bom, (*out, *old.lines[at:])).data
 
 
-def _kept_bytes(was: str, line: str) -> str:
-    """`line` with the bytes of `was` for each U+FFFD that was shown for one and is still there."""
-    if not _ESCAPED.search(was) or "\ufffd" not in line:
+def _kept(was: str, line: str) -> str:
+    """`line` with what `was` holds for each U+FFFD that was shown for it and is still there."""
+    if not _ODD.search(was) or "\ufffd" not in line:
         return line.encode("utf-8", "replace").decode() if not line.isascii() else line
-    matcher = SequenceMatcher(None, _ESCAPED.sub("\ufffd", was), line, autojunk=False)
+    matcher = SequenceMatcher(None, _ODD.sub("\ufffd", was), line, autojunk=False)
     letters = list(line)
     for a, b, count in matcher.get_matching_blocks():
         letters[b:b + count] = was[a:a + count]
