@@ -11,6 +11,7 @@ MemoryTuiError
  +-- EditRefused         a change of notes that is not made, and why
  +-- IndexUnavailable    the index file cannot be opened, written or trusted
  |    +-- IndexDamaged   what is in it makes no sense; it is moved aside and made again
+ |    +-- IndexEmpty     nothing is in it yet
  |    +-- IndexBusy      another process is writing it
  +-- ProviderError       text could not be turned into vectors
  +-- Cancelled           somebody no longer wants the answer
@@ -105,6 +106,12 @@ class IndexDamaged(IndexUnavailable):
     """What is in the index file makes no sense; it is moved aside and made again from the notes."""
 
     code = "index_damaged"
+
+
+class IndexEmpty(IndexUnavailable):
+    """Somebody is about to make the index, and nothing is in it yet."""
+
+    code = "index_empty"
 
 
 class IndexBusy(IndexUnavailable):

@@ -6,6 +6,7 @@ A connection belongs to one thread; only `interrupt` may be called from another.
 from __future__ import annotations
 
 import os
+import time
 import urllib.parse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Any, Self
 
 import apsw
 
-from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexUnavailable, MemoryTuiError
+from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
 from memory_tui.index import abilities, schema, vec0
 from memory_tui.index.place import create, move_aside, place
 
@@ -22,6 +23,7 @@ Rows = list[tuple[Any, ...]]
 
 _SIDES = ("", "-wal", "-shm")
 _MEGABYTE = 1 << 20
+_TRIES, _PAUSE_SECONDS = 250, 0.02
 _OPENCLAW_TABLES = {"meta", "files", "chunks", "embedding_cache"}
 
 
@@ -142,7 +144,7 @@ def _connect(path: Path) -> apsw.Connection:
         if version == 0:
             connection.pragma("page_size", schema.PAGE_SIZE)
             connection.pragma("application_id", schema.APPLICATION_ID)
-        connection.pragma("journal_mode", "wal")
+        _log_ahead(connection)
         connection.pragma("synchronous", "normal")
         _tune(connection, cache_megabytes=64)
         if version < schema.SCHEMA_VERSION:
@@ -151,6 +153,18 @@ def _connect(path: Path) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+def _log_ahead(connection: apsw.Connection) -> None:
+    """Switch to a write-ahead log; for this SQLite does not wait until others have done the same."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            connection.pragma("journal_mode", "wal")
+            return
+        except apsw.BusyError:
+            if not tries_left:
+                raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _connect_read_only(path: Path) -> apsw.Connection:
@@ -170,7 +184,9 @@ def _connect_read_only(path: Path) -> apsw.Connection:
         version = _version(connection)
     if version < schema.SCHEMA_VERSION:
         connection.close()
-        raise _Unusable("is empty or of an older version of memory-tui")
+        if version == 0:
+            raise IndexEmpty(f"There is nothing in the index {path} yet.", "Wait, or run memory-tui index.")
+        raise _Unusable("is of an older version of memory-tui")
     _tune(connection, cache_megabytes=16)
     return connection
 
@@ -187,9 +203,14 @@ def _version(connection: apsw.Connection) -> int:
 
     Raises _Unusable for what is not ours, and IndexUnavailable for what is OpenClaw's.
     """
-    application = connection.pragma("application_id")
-    version = connection.pragma("user_version")
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    # In one transaction: another process may be making the tables right now, and half of them would look like damage.
+    connection.execute("BEGIN")
+    try:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        application, version = connection.pragma("application_id"), connection.pragma("user_version")
+    finally:
+        if not connection.get_autocommit():
+            connection.execute("ROLLBACK")
     if not tables and application in (0, schema.APPLICATION_ID):
         return 0
     if "memory_index_meta" in tables or (tables >= _OPENCLAW_TABLES and application == 0):

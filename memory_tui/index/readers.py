@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import Cancelled
+from memory_tui.errors import Cancelled, IndexEmpty
 
 if TYPE_CHECKING:
     from memory_tui.index.store import Store
@@ -56,14 +56,10 @@ class Readers:
     @contextmanager
     def borrow(self, path: Path) -> Iterator[Store | None]:
         """A connection of one's own; None while there is no index. Raises Cancelled after `close`."""
-        store = self._kept(path)
+        store = self._kept(path) or self._opened(path)
         if store is None:
-            if not path.exists() or not path.stat().st_size:
-                yield None
-                return
-            from memory_tui.index.store import Store
-
-            store = Store.open(path, read_only=True, use_vec0=self._use_vec0)
+            yield None
+            return
         with self._lock:
             self._busy.append(store)
         try:
@@ -75,6 +71,16 @@ class Readers:
                     store.close()
                 else:
                     self._idle.append(store)
+
+    def _opened(self, path: Path) -> Store | None:
+        if not path.exists() or not path.stat().st_size:
+            return None
+        from memory_tui.index.store import Store
+
+        try:
+            return Store.open(path, read_only=True, use_vec0=self._use_vec0)
+        except IndexEmpty:
+            return None
 
     def _kept(self, path: Path) -> Store | None:
         """A connection that nobody uses, to the file that is at `path` now."""
