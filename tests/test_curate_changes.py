@@ -59,6 +59,8 @@ def test_what_an_editor_takes_for_a_line_end_is_not_shown_as_one():
     data = "a\rb\x0bc\x85d\u2028e\x1b[0m\r\r\n".encode()
     assert len(shown(data).splitlines()) == 1
     assert edited(data, shown(data).replace("c", "C")) == data.replace(b"c", b"C")
+    # Without a line feed a carriage return ends nothing, not even the note.
+    assert edited(b"a\r", "a\ufffdx") == b"a\rx"
 
 
 def test_bytes_that_are_not_utf8_stay_in_a_changed_line():

@@ -89,7 +89,7 @@ class Lines:
 
 def bare(line: str) -> str:
     """A line without its end."""
-    return line.removesuffix("\n").removesuffix("\r")
+    return line[:-2] if line.endswith("\r\n") else line.removesuffix("\n")
 
 
 def end_of(line: str) -> str:
