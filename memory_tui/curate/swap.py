@@ -175,11 +175,15 @@ def refuse_unwritable(folder: Folder, name: str, path: str) -> None:
     status = folder.status(name)
     if status is not None and not stat.S_IMODE(status.st_mode) & 0o222:
         raise ReadOnly(f"{path} is read-only (mode {stat.S_IMODE(status.st_mode):o}).", "Allow it to be written.")
-    if status is not None and not os.access(os.path.join(folder.absolute, name), os.W_OK):  # noqa: PTH118
+    if status is not None and not _may_write(os.path.join(folder.absolute, name)):  # noqa: PTH118
         raise ReadOnly(f"{path} may not be written by you.", "Check its owner and its permissions.")
-    if not os.access(folder.absolute, os.W_OK):
+    if not _may_write(folder.absolute):
         raise ReadOnly(f"The folder of {path} may not be written, so nothing in it can be changed in one step.",
                        "Check the permissions of the folder.")
+
+
+def _may_write(path: str) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 class _Held:
