@@ -191,7 +191,7 @@ def note(document: Document, start: int, lines: int | None) -> Note:
 def fresh(scan: Scan, freshness: Freshness) -> Fresh:
     """Freshness in the form that is shown."""
     return Fresh(
-        total=len(scan.found), fresh=freshness.fresh,
+        total=scan.total, fresh=freshness.fresh,
         pending=tuple(Item(f.path, f.detail) for f in freshness.pending),
         failed=tuple(Item(f.path, f.detail) for f in freshness.failed),
         left_out=tuple(_item(left) for left in freshness.left_out),

@@ -30,6 +30,12 @@ def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
         monkeypatch.setenv(name, str(home))
 
 
+@pytest.fixture(autouse=True)
+def _vec0_from_the_first_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library of two notes has a vec0 table too, so that the tests see it."""
+    monkeypatch.setattr("memory_tui.index.writes.VEC0_FROM", 0)
+
+
 def _shared(name: str) -> Path:
     folder = SHARED / name
     if not folder.is_dir():

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.index.estimate import Estimate
     from memory_tui.index.sizes import TableSize
+    from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.overview import FileRow, FileVerdict, Note, Status
     from memory_tui.search.evidence import Evidence
@@ -301,11 +302,15 @@ class Engine:
         from memory_tui import overview
 
         probe = self._chain.probe() if deep else None
-        seen = scan(self.plan.roots)
-        return self._asking.look(lambda store: overview.status(
-            self.plan, store, seen, self._upkeep.freshness(store, seen), health=self._chain.health(),
-            watching=(self.watching, self._upkeep.watch_detail), probe=probe, notices=self.notices(),
-            supplied=self.embedding.supplied(store), paused=self._upkeep.paused))
+
+        def look(store: Store) -> Status:
+            seen = scan(self.plan.roots, store.settled())
+            return overview.status(
+                self.plan, store, seen, self._upkeep.freshness(store, seen), health=self._chain.health(),
+                watching=(self.watching, self._upkeep.watch_detail), probe=probe, notices=self.notices(),
+                supplied=self.embedding.supplied(store), paused=self._upkeep.paused)
+
+        return self._asking.look(look)
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""

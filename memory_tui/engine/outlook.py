@@ -54,7 +54,10 @@ class Outlook:
             roots, self._chain.provider(), settings,
             self._chain.known_identity() or (None if self._chain.name == NONE else has.identity))
         rebuild = schema.differences(has, wanted) if has and wanted else ()
-        found = compare(seen or scan(roots), store.known(), settings, rebuild=rebuild, roots=roots,
+        every = seen or scan(roots, None if rebuild else store.settled())
+        if rebuild and every.quiet:
+            every = scan(roots)
+        found = compare(every, store.known(), settings, rebuild=rebuild, roots=roots,
                         devices=shrink.from_text(store.meta(shrink.KEY)))
         self.unsearchable = tuple(
             [Unsearchable(f.path, f.state, f.detail) for f in found.stale.values() if f.detail != "rebuild"]

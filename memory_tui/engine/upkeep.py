@@ -253,7 +253,7 @@ class Upkeep:
         with self._lock:
             self._sync_wanted = False
         if reason in AUTOMATIC and not self._keeping.ours():
-            self.freshness(store, scan(self._plan.roots))
+            self.freshness(store, scan(self._plan.roots, store.settled()))
             return
         self._check_paused()
         try:
@@ -266,8 +266,8 @@ class Upkeep:
         from memory_tui.index import sync as syncing
 
         self._yield.clear()
-        seen = scan(self._plan.roots)
-        self.freshness(store, seen)
+        seen = scan(self._plan.roots, store.settled())
+        before = self.freshness(store, seen)
         try:
             with lock.wait_for(store.path, self._stop):
                 while True:
@@ -286,7 +286,8 @@ class Upkeep:
             self.batches.start()
         if report.cancelled and self._yield.is_set():
             self.request_sync("resume")
-        self.freshness(store, scan(self._plan.roots) if report.changed else seen)
+        if report.changed or before.stale:
+            self.freshness(store, scan(self._plan.roots, store.settled()) if report.changed else seen)
         health = self._chain.health()
         self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))
         return report

@@ -9,18 +9,12 @@ from typing import Literal
 from memory_tui.errors import Unreadable
 from memory_tui.index.deltas import Thresholds, waits
 from memory_tui.index.shrink import Devices, Shrink, sort_out
-from memory_tui.index.store import CHANGED, FileRow
+from memory_tui.index.store import CHANGED, SKEW_NS, TICK_NS, FileRow
 from memory_tui.settings import Settings
 from memory_tui.workspace import sources
 from memory_tui.workspace.roots import Found, LeftOut, Roots, Scan
 
 Difference = Literal["", "new", "changed", "rebuild", "unsure", "failed"]
-
-_TICK_NS = 20_000_000
-"""Longest step of a file system's clock: a note saved twice within it can have one modification time for both."""
-_SKEW_NS = 2_000_000_000
-"""A time further ahead than this was set by somebody, it is not the tick of a save."""
-
 
 State = Literal["pending", "failed", "changed while read", "missing root"]
 
@@ -78,9 +72,14 @@ def difference(found: Found, row: FileRow | None) -> Difference:
         return "rebuild"
     if found.mtime_ns != row.mtime_ns or found.size != row.size:
         return "changed"
-    if -_TICK_NS < found.mtime_ns - row.indexed_at * 1e9 < _SKEW_NS:
+    if -TICK_NS < found.mtime_ns - row.indexed_at * 1e9 < SKEW_NS or touched(found, row):
         return "unsure"
     return ""
+
+
+def touched(found: Found, row: FileRow) -> bool:
+    """Whether anything about the file changed after it was read, its times set back perhaps."""
+    return found.ctime_ns > round(row.indexed_at * 1e9)
 
 
 def compare(
@@ -102,7 +101,7 @@ def compare(
                 stale[note.path] = state
     if rebuild:
         stale = {note.path: stale.get(note.path) or FileState(note.path, "pending", "rebuild") for note in scan.found}
-    fresh = len(scan.found) - len(stale)
+    fresh = scan.total - len(stale)
     gone = sort_out(scan, known, roots, devices)
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in gone.deleted)
     stale.update((held.path, FileState(*held)) for held in gone.held)

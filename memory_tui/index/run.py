@@ -20,7 +20,7 @@ from memory_tui.index.cutting import cut, remarks
 from memory_tui.index.database import Rows
 from memory_tui.index.deltas import Thresholds, waits
 from memory_tui.index.embedding import BATCH, Embedder
-from memory_tui.index.freshness import difference
+from memory_tui.index.freshness import difference, touched
 from memory_tui.index.jobs import Terms
 from memory_tui.index.meter import Meter
 from memory_tui.index.schema import Recipe
@@ -107,7 +107,7 @@ class Run:
         differing = [note for note in scan.found if difference(note, known.get(note.path))]
         todo = differing if patience is None else [
             note for note in differing if not waits(note, known.get(note.path), patience)]
-        tally.found = len(scan.found)
+        tally.found = scan.total
         tally.waiting, tally.unchanged = len(differing) - len(todo), tally.found - len(differing)
         self._meter = Meter(len(todo), sum(note.size for note in todo))
         self._tell(events.SyncStarted(time.time(), self._orders.reason, len(todo)))
@@ -119,6 +119,8 @@ class Run:
                 self._flush()
         self._flush()
         self.give_vectors()
+        if todo:
+            writes.prepare_vec0(store, self._recipe.identity.dims)
 
     def check(self) -> None:
         """Raises Cancelled when the work is to be given up."""
@@ -146,7 +148,7 @@ class Run:
         try:
             read = sources.read(note)
             if row and row.hash == read.hash:
-                self._same(row, read, started)
+                self._same(row, read, started, touched(note, row))
                 return
             new = cut(read, note.source, self._recipe, started)
         except Unreadable as error:
@@ -155,9 +157,10 @@ class Run:
         self._waiting.append(new)
         self._waiting_rows += 1 + len(new.chunks)
 
-    def _same(self, row: FileRow, read: Document, started: float) -> None:
+    def _same(self, row: FileRow, read: Document, started: float, again: bool) -> None:
+        """The text is as it was; `again` tells that it would be read over and over if that were not written down."""
         stored = row._replace(mtime_ns=read.mtime_ns, size=read.size, state="ok", detail=remarks(read))
-        if stored == row:
+        if stored == row and not again:
             self.tally.unchanged += 1
         else:
             self.tally.touched += 1

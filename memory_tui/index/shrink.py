@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from memory_tui.index.store import FileRow
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import FOLDER, MEMORY, ROOT_NOTES, Roots
+from memory_tui.workspace.roots import scan as look
 from memory_tui.workspace.walk import Scan
 
 MANY = 5
@@ -65,6 +66,11 @@ def sort_out(
     or unmounted.
     """
     found = {note.path for note in scan.found}
+    if scan.quiet + sum(path in known for path in found) == len(known):
+        return Gone()
+    if scan.quiet and roots is not None:
+        # Some are missing: which ones only a list of all of them can tell.
+        found = {note.path for note in look(roots).found}
     missing = [row for path, row in known.items() if path not in found]
     if not missing:
         return Gone()

@@ -23,11 +23,16 @@ from memory_tui.index.database import Database, Rows, explained
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.vec0 import Vec0
 from memory_tui.text.words import or_query
+from memory_tui.workspace.walk import Settled
 
 RowIds = npt.NDArray[np.int64]
 Bm25 = npt.NDArray[np.float64]
 Table = Literal["chunks_fts", "chunks_words"]
 
+TICK_NS = 20_000_000
+"""Longest step of a file system's clock: a note saved twice within it can have one modification time for both."""
+SKEW_NS = 2_000_000_000
+"""A time further ahead than this was set by somebody, it is not the tick of a save."""
 MAX_NEIGHBOURS = 4096
 """vec0 refuses to find more in one query."""
 
@@ -115,6 +120,7 @@ class Store(Database):
         super().__init__(connection, path, read_only, vec0_state)
         # Generation, file rows by path, paths by id.
         self._known: tuple[int, dict[str, FileRow], dict[int, str]] = (-1, {}, {})
+        self._settled: tuple[int, Settled] = (-1, {})
         self._frequencies: tuple[int, dict[tuple[str, str], int]] = (-1, {})
 
     # --- the whole -------------------------------------------------------------------------------------------------
@@ -165,6 +171,15 @@ class Store(Database):
                 rows, paths = {row.path: row for row in every}, {row.id: row.path for row in every}
             self._known = generation, rows, paths
             return rows
+
+    def settled(self) -> Settled:
+        """What the disk has to say of a note for its row to hold without another look; kept until the rows change."""
+        rows = self.known()
+        if self._settled[0] != self._known[0]:
+            self._settled = self._known[0], {
+                path: (row.size, row.mtime_ns, round(row.indexed_at * 1e9)) for path, row in rows.items()
+                if row.state == "ok" and row.hash and not -TICK_NS < row.mtime_ns - row.indexed_at * 1e9 < SKEW_NS}
+        return self._settled[1]
 
     def _relearn(self, ids: list[int], rows: dict[str, FileRow], paths: dict[int, str]) -> None:
         for number in ids:
@@ -258,6 +273,13 @@ class Store(Database):
         return rowids[order], bm25[order]
 
     # --- vectors ---------------------------------------------------------------------------------------------------
+
+    def at_least(self, count: int) -> bool:
+        """Whether there are so many chunks; mostly told by their numbers alone."""
+        if count <= 0:
+            return True
+        most = self.value("SELECT max(id) - min(id) + 1 FROM chunks") or 0
+        return bool(most >= count and self.value("SELECT count(*) FROM chunks") >= count)
 
     def vec0_dims(self) -> int:
         """Dimensions of the vec0 table, 0 when there is none that mirrors the chunks."""

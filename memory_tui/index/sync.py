@@ -177,6 +177,7 @@ class _Job:
         other = beside.begin(self._store, self._recipe, orders.stop)
         try:
             self._anew = Run(other, self._recipe, self._provider, orders)
+            scan = look(orders.roots) if scan.quiet else scan
             for _ in range(_PASSES):
                 self._anew.check()
                 self._anew.all_of(scan)

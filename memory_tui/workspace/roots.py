@@ -18,7 +18,7 @@ from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.text import js
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.extra import ExtraPath, admitted, entries
-from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Rule, Scan, Walk, storable
+from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Rule, Scan, Settled, Walk, storable
 
 __all__ = [
     "MAX_BYTES", "ExtraPath", "Found", "LeftOut", "NoteMissing", "PathVerdict", "Roots", "Rule", "Scan",
@@ -96,15 +96,16 @@ class PathVerdict:
     detail: str
 
 
-def scan(roots: Roots) -> Scan:
+def scan(roots: Roots, settled: Settled | None = None) -> Scan:
     """Every note on disk with size and modification time, and a reason for whatever else is there.
 
-    Costs a listing of each folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which
-    is not the same as a workspace whose notes were deleted.
+    With `settled` those notes below a folder that are just so are counted and not listed. Costs a listing of each
+    folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which is not the same as a
+    workspace whose notes were deleted.
     """
     base = str(roots.workspace)
     _check_folder(base)
-    walk = Walk(base)
+    walk = Walk(base, settled)
     if MEMORY in roots.sources:
         for name in ROOT_NOTES:
             walk.root_note(_join(base, name), name)
@@ -115,7 +116,7 @@ def scan(roots: Roots) -> Scan:
     if not roots.sessions:
         return notes
     told = transcripts.listing(roots.sessions, roots.archives)
-    return Scan(tuple(sorted(notes.found + told.found)), tuple(sorted(notes.left_out + told.left_out)))
+    return Scan(tuple(sorted(notes.found + told.found)), tuple(sorted(notes.left_out + told.left_out)), notes.quiet)
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
@@ -175,7 +176,8 @@ def locate(roots: Roots, path: str) -> Found:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
     if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{stored} is not a regular file.", _PLACES)
-    return Found(stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root)
+    return Found(stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root,
+                 "memory", status.st_ctime_ns)
 
 
 def destination(roots: Roots, path: str) -> tuple[str, str, str]:

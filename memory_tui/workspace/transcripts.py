@@ -130,7 +130,7 @@ def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, found: list[F
         left.append(LeftOut(path, *rule))
         return
     found.append(Found(path, os.path.join(folder, entry.name), status.st_size, status.st_mtime_ns,
-                       (status.st_dev, status.st_ino), folder, SOURCE))
+                       (status.st_dev, status.st_ino), folder, SOURCE, status.st_ctime_ns))
 
 
 # --- what a line says ----------------------------------------------------------------------------------------------

@@ -8,9 +8,10 @@ its inode, a single file by its folder's inode and its name, so notes are dedupl
 # ruff: noqa: PTH116
 from __future__ import annotations
 
+import operator
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -38,6 +39,8 @@ class Found(NamedTuple):
     inode: Inode
     root: str
     source: str = "memory"
+    ctime_ns: int = 0
+    """When anything about the file changed last, which nobody can set back; 0 where that is not known."""
 
 
 class LeftOut(NamedTuple):
@@ -49,10 +52,20 @@ class LeftOut(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What is on disk now, both lists sorted by path."""
+    """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`."""
 
     found: tuple[Found, ...]
     left_out: tuple[LeftOut, ...]
+    quiet: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many notes are on disk."""
+        return len(self.found) + self.quiet
+
+
+Settled = Mapping[str, tuple[int, int, int]]
+"""Size and modification time of notes by stored path, and the latest `ctime_ns` that is no news."""
 
 
 def storable(path: str) -> str:
@@ -67,8 +80,10 @@ def storable(path: str) -> str:
 class Walk:
     """Collects notes root by root; the first root that reaches a note wins."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, settled: Settled | None = None) -> None:
         self._base = base
+        self.quiet = 0
+        self._settled: Settled = settled or {}
         self.found: list[Found] = []
         self.left_out: list[LeftOut] = []
         self._folders: dict[Inode | str, str] = {}
@@ -77,12 +92,14 @@ class Walk:
 
     def result(self) -> Scan:
         """What was collected so far; of two names that are stored alike, the second is left out."""
-        self.found.sort()
-        unique: dict[str, Found] = {}
-        for note in self.found:
-            if unique.setdefault(note.path, note) is not note:
-                self._skip(note.path, "duplicate", "Another file's name is stored in the same letters.")
-        return Scan(tuple(unique.values()), tuple(sorted(self.left_out)))
+        self.found.sort(key=_by_path)
+        if len({note.path for note in self.found}) < len(self.found):
+            unique: dict[str, Found] = {}
+            for note in sorted(self.found):
+                if unique.setdefault(note.path, note) is not note:
+                    self._skip(note.path, "duplicate", "Another file's name is stored in the same letters.")
+            self.found = list(unique.values())
+        return Scan(tuple(self.found), tuple(sorted(self.left_out)), self.quiet)
 
     def root_note(self, absolute: str, stored: str) -> None:
         """Add MEMORY.md or memory.md if it is there."""
@@ -154,9 +171,9 @@ class Walk:
         if status.st_size > MAX_BYTES:
             self._skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read.")
         else:
-            self.found.append(
-                Found(stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root)
-            )
+            self.found.append(Found(
+                stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root, "memory",
+                status.st_ctime_ns))
 
     def _descend(self, absolute: str, stored: str, root: str) -> None:
         # A stack instead of recursion: folders may be nested deeper than Python's call stack.
@@ -186,29 +203,46 @@ class Walk:
         todo: list[tuple[str, str]],
     ) -> None:
         start = "" if prefix == "." else prefix + "/"
+        settled = _NOTHING.get if singles else self._settled.get
+        quiet = 0
         for entry in entries:
             name = entry.name
-            stored = start + (name if name.isascii() else storable(name))
+            stored = start + name
             try:
-                if entry.is_dir(follow_symlinks=False):
-                    todo.append((entry.path, self._nearer(entry.path, stored)))
-                elif not name.endswith(".md"):
-                    self._skip(stored, *_not_note(entry, name))
-                elif not entry.is_file(follow_symlinks=False):
-                    self._skip(stored, *_odd(entry.stat(follow_symlinks=False).st_mode))
-                elif self._wanted is not None and not self._wanted(entry.path):
-                    self._skip(stored, "pattern", "It does not match the pattern of its entry in extraPaths.")
-                else:
+                # For what is as it was, no more is done than the stat that tells it: nothing else could have its times.
+                if (was := settled(stored)) is not None:
+                    size, mtime, latest = was
                     status = entry.stat(follow_symlinks=False)
-                    if singles and _key(status, name) in singles:
-                        self._skip(stored, "duplicate", _DUPLICATE)
-                    else:
-                        self._keep(stored, entry.path, status, root)
+                    if mtime == status.st_mtime_ns and size == status.st_size and latest >= status.st_ctime_ns:
+                        quiet += 1
+                        continue
+                self._sort(entry, stored if name.isascii() else start + storable(name), root, singles, todo)
             except FileNotFoundError:
                 # Removed since the folder was listed: nothing is there to report.
                 continue
             except OSError as error:
-                self._skip(stored, "unreadable", f"It cannot be looked at: {error.strerror}.")
+                self._skip(storable(stored), "unreadable", f"It cannot be looked at: {error.strerror}.")
+        self.quiet += quiet
+
+    def _sort(self, entry: os.DirEntry[str], stored: str, root: str, singles: Iterable[Inode | str],
+              todo: list[tuple[str, str]]) -> None:
+        """Keep `entry` if it is a note, go into it later if it is a folder, or tell why it is neither."""
+        name = entry.name
+        if name.endswith(".md") and entry.is_file(follow_symlinks=False):
+            if self._wanted is not None and not self._wanted(entry.path):
+                self._skip(stored, "pattern", "It does not match the pattern of its entry in extraPaths.")
+                return
+            status = entry.stat(follow_symlinks=False)
+            if singles and _key(status, name) in singles:
+                self._skip(stored, "duplicate", _DUPLICATE)
+            else:
+                self._keep(stored, entry.path, status, root)
+        elif entry.is_dir(follow_symlinks=False):
+            todo.append((entry.path, self._nearer(entry.path, stored)))
+        elif not name.endswith(".md"):
+            self._skip(stored, *_not_note(entry, name))
+        else:
+            self._skip(stored, *_odd(entry.stat(follow_symlinks=False).st_mode))
 
     def _nearer(self, folder: str, stored: str) -> str:
         """How the path of `folder` is stored: on the way from an extra path down to the workspace, with fewer ".."."""
@@ -216,6 +250,8 @@ class Walk:
         return storable(os.path.relpath(folder, self._base)) if above else stored
 
 
+_NOTHING: Settled = {}
+_by_path = operator.itemgetter(0)
 _DUPLICATE = "The same file is read under another path already."
 _NOT_MARKDOWN = "Only names that end in .md are notes."
 
