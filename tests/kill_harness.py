@@ -22,14 +22,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from helpers_index import Counting, Memory, integrity, text_of
 
-from memory_tui.index import beside, check, run, sync, writes
+from memory_tui.index import beside, carrying, check, run, sync, writes
 from memory_tui.index.database import Database
 from memory_tui.index.embedding import BATCH
 from memory_tui.index.store import Store
 
 NOTES = 14
 WRITES = ("reset", "prepare_vec0", "prepare_full_text", "replace_files", "_put_file", "_drop_chunks", "_put_vec0",
-          "add_embeddings", "attach", "tidy", "carry", "take_jobs", "follow", "remove_files", "touch_files",
+          "add_embeddings", "attach", "tidy", "remove_files", "touch_files",
           "fail_file", "remember")
 
 
@@ -63,6 +63,8 @@ class Hook:
     def everywhere(self) -> None:
         for name in WRITES:
             self.around(writes, name)
+        for name in ("carry", "take_jobs", "follow"):
+            self.around(carrying, name)
         self.around(run, "cut")
         self.around(run.sources, "read")
         self.around(check, "problems")

@@ -153,11 +153,11 @@ class Engine:
     @property
     def watching(self) -> bool:
         """Whether saved files are noticed by themselves."""
-        return self._upkeep.watching
+        return self._upkeep.watcher.on
 
     def set_watching(self, on: bool) -> None:
         """Switch the watcher on or off."""
-        self._upkeep.set_watching(on)
+        self._upkeep.watcher.switch(on)
 
     def sync(self, force: bool = False, reason: str = "manual") -> SyncReport:
         """Bring the index up to date and wait for it. Raises MemoryTuiError."""
@@ -307,7 +307,7 @@ class Engine:
             seen = scan(self.plan.roots, store.settled())
             return overview.status(
                 self.plan, store, seen, self._upkeep.freshness(store, seen), health=self._chain.health(),
-                watching=(self.watching, self._upkeep.watch_detail), probe=probe, notices=self.notices(),
+                watching=(self.watching, self._upkeep.watcher.detail), probe=probe, notices=self.notices(),
                 supplied=self.embedding.supplied(store), paused=self._upkeep.paused)
 
         return self._asking.look(look)

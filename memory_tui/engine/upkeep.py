@@ -19,8 +19,9 @@ from memory_tui.engine.keeping import Keeping
 from memory_tui.engine.opening import Opening
 from memory_tui.engine.outlook import Outlook
 from memory_tui.engine.supply import Supply
+from memory_tui.engine.watching import Watching
 from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexUnavailable, MemoryTuiError
-from memory_tui.events import Event, IndexingPaused, Noticed, ProviderChanged, SyncProgress, WatchChanged
+from memory_tui.events import Event, IndexingPaused, Noticed, ProviderChanged, SyncProgress
 from memory_tui.index import lock
 from memory_tui.index.writer import Writer
 from memory_tui.workspace.roots import Scan, scan
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
-    from memory_tui.index.watch import Watcher
     from memory_tui.launch import Plan
     from memory_tui.search.trace import Unsearchable
 
@@ -57,7 +57,6 @@ class Upkeep:
         self.first = False
         """Whether the index was made for the question that is asked next."""
         self.outlook = Outlook(plan, chain)
-        self.watch_detail = "off"
         self.progress: SyncProgress | None = None
         """The last news of the sync that runs; None while none does."""
         self.last: SyncReport | None = None
@@ -73,7 +72,7 @@ class Upkeep:
         self._stop = Stops(self._writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
         self.batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"), self._supply.manner)
-        self._watcher: Watcher | None = None
+        self.watcher = Watching(plan, lambda: self.request_sync("watch"), self._tell)
         self._keeping = Keeping(lambda: self.path, self._tell)
         self._again = False
         self._clock = Clock(self._tick, self._writer.closing)
@@ -96,11 +95,6 @@ class Upkeep:
         return self._writer.closing.is_set()
 
     @property
-    def watching(self) -> bool:
-        """Whether saved files are noticed by themselves."""
-        return self._watcher is not None and self._watcher.alive
-
-    @property
     def paused(self) -> bool:
         """Whether indexing is paused."""
         return self._paused.is_set()
@@ -119,7 +113,7 @@ class Upkeep:
         else:
             self.later(self.batches.start)
         if self._plan.settings.on("sync.watch"):
-            self.set_watching(True)
+            self.watcher.switch(True)
         self._clock.start()
 
     def stop(self) -> None:
@@ -127,10 +121,7 @@ class Upkeep:
         self._writer.closing.set()
         self.batches.close()
         self._supply.stop()
-        with self._lock:
-            watcher, self._watcher = self._watcher, None
-        if watcher is not None:
-            watcher.stop()
+        self.watcher.end()
 
     def close(self) -> None:
         """Wait for the writer, no longer than a part of a second."""
@@ -214,7 +205,7 @@ class Upkeep:
         What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
         """
         stale = self.outlook.glance(store)
-        due = self.outlook.age > _SWEEP_SECONDS and not self.watching
+        due = self.outlook.age > _SWEEP_SECONDS and not self.watcher.on
         try:
             yield self.outlook.unsearchable
         finally:
@@ -327,25 +318,4 @@ class Upkeep:
             return "takeover"
         if minutes and time.monotonic() - self._synced > _MINUTE * minutes:
             return "interval"
-        return "sweep" if self._clock.sweep_due(self.watching) else ""
-
-    # --- watching --------------------------------------------------------------------------------------------------
-
-    def set_watching(self, on: bool) -> None:
-        """Switch the watcher on or off."""
-        from memory_tui.index.watch import Watcher
-
-        with self._lock:
-            watcher, self._watcher = self._watcher, None
-        if watcher is not None:
-            watcher.stop()
-        if on and not self.closing:
-            self._watcher = Watcher(
-                self._plan.roots, self._plan.settings.whole("sync.watchDebounceMs") / 1000,
-                lambda: self.request_sync("watch"), self._watch_news)
-            self._watcher.start()
-        self._watch_news("on" if on else "switched off")
-
-    def _watch_news(self, detail: str) -> None:
-        self.watch_detail = detail
-        self._tell(WatchChanged(time.time(), self.watching, detail))
+        return "sweep" if self._clock.sweep_due(self.watcher.on) else ""

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import check, writes
+from memory_tui.index import carrying, check, writes
 from memory_tui.index.database import explained
 from memory_tui.index.run import Stop
 from memory_tui.index.schema import Recipe
@@ -58,9 +58,9 @@ def begin(store: Store, recipe: Recipe, stop: Stop) -> Store:
         writes.remember(beside, _OF, store.meta("uuid"))
         writes.reset(beside, recipe)
     after = int(beside.meta(_CARRIED) or 0)
-    while not stop.is_set() and (rows := store.cache_page(after, _ROWS)):
+    while not stop.is_set() and (rows := carrying.cache_page(store, after, _ROWS)):
         after = rows[-1][0]
-        writes.carry(beside, rows, _CARRIED, after)
+        carrying.carry(beside, rows, _CARRIED, after)
     return beside
 
 
@@ -74,8 +74,8 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
         discard(store.path)
         raise IndexUnavailable(f"The new index is not whole ({problems[0]}); the old one stays.",
                                "It is made again with the next sync.")
-    writes.take_jobs(beside, *store.job_rows())
-    writes.follow(beside, store.generation() + 1)
+    carrying.take_jobs(beside, *carrying.job_rows(store))
+    carrying.follow(beside, store.generation() + 1)
     beside.close()
     done = _copy(path_of(store.path), store, stop)
     if done:

@@ -323,18 +323,6 @@ class Store(Database):
             "SELECT id, hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ? "
             f"AND {free} ORDER BY id LIMIT ?", (after, *space, count))
 
-    def cache_page(self, after: int, count: int) -> Rows:
-        """The next `count` kept vectors with an id above `after`: id, then every other column of embedding_cache."""
-        return self.query(
-            "SELECT id, provider, model, provider_key, hash, dims, updated_at, embedding FROM embedding_cache "
-            "WHERE id > ? ORDER BY id LIMIT ?", (after, count))
-
-    def job_rows(self) -> tuple[Rows, Rows]:
-        """Every row about batch jobs: of the jobs, and of the texts that wait for them."""
-        return (self.query("SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, "
-                           "remote_id, submitted_at FROM batch_jobs ORDER BY id"),
-                self.query("SELECT hash, job FROM batch_texts"))
-
     def withheld_of(self, hashes: Sequence[str]) -> dict[str, str]:
         """Which of `hashes` are not sent to the provider, with what secret each looks like."""
         return dict(self.query("SELECT hash, kind FROM withheld WHERE hash IN (SELECT value FROM json_each(?))",

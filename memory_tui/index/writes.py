@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.index import schema
-from memory_tui.index.database import Rows
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.store import FileRow, Store
 
@@ -230,29 +229,6 @@ def prune(store: Store, most: int) -> None:
 
 
 # --- the whole -----------------------------------------------------------------------------------------------------
-
-def carry(store: Store, rows: Rows, key: str, mark: int) -> None:
-    """Keep the vectors in `rows` of `Store.cache_page` of another index, and `mark` under `key` in `meta`."""
-    with store.writing():
-        store.many(
-            "INSERT OR IGNORE INTO embedding_cache(provider, model, provider_key, hash, dims, updated_at, embedding) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)", [row[1:] for row in rows])
-        store.query("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, mark))
-
-
-def take_jobs(store: Store, jobs: Rows, texts: Rows) -> None:
-    """Keep the rows of `Store.job_rows` of another index: what was sent away is paid for."""
-    with store.writing():
-        store.many("INSERT OR REPLACE INTO batch_jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", jobs)
-        store.many("INSERT OR IGNORE INTO batch_texts VALUES (?, ?)", texts)
-
-
-def follow(store: Store, generation: int) -> None:
-    """Let `store` be the successor of an index at `generation`; who followed that by its changes has to load anew."""
-    with store.writing():
-        store.query("DELETE FROM changes")
-        store.query("UPDATE meta SET value = ? WHERE key IN ('generation', 'changes_from')", (generation,))
-
 
 def reset(store: Store, recipe: Recipe) -> None:
     """Have every note read and cut again after `recipe`. Old chunks answer until then, without foreign vectors."""
