@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memory_tui.agent.citations import citation
 from memory_tui.agent.prompt import GET
-from memory_tui.agent.recall_log import Entry, Log
+from memory_tui.agent.recall_log import MASK, Entry, Log
 from memory_tui.agent.replay import Change, Replay
 from memory_tui.explain.wording import ordinal, plural
 from memory_tui.text.display import one_line
@@ -41,6 +41,8 @@ def replayed(found: Replay) -> Iterator[str]:
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
     yield "The same would come now, in the same order." if found.same else "Now other hits would come."
+    if MASK in entry.query:
+        yield "A secret in the question is masked, so what was asked now is not quite what was asked then."
     if found.index_changed:
         yield "The index has changed since."
     yield from map(_line, found.changes)
