@@ -28,6 +28,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("vote", ("v",), "search", "judge this hit: right, helpful or wrong for the question", "Vote", needs_hit),
     Action("save", ("ctrl+s",), "search", "save the question in the notebook", "", needs_answer),
     Action("book", ("B",), "search", "the saved questions with their scores; enter asks one", "", needs_engine),
+    Action("recalls", ("A",), "search", "what agents asked; enter asks it here, with the knobs of then", "",
+           needs_engine),
     Action("base", ("b",), "search", "compare with the knobs as they are now, under a name", "Base", needs_answer),
     Action("scroll_down", ("J",), "results", "scroll the arithmetic without leaving the list", palette=False),
     Action("scroll_up", ("K",), "results", "scroll the arithmetic back", palette=False),

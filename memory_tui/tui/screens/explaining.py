@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual import on
 
+from memory_tui.tui import recalls
 from memory_tui.tui.messages import Worked
 from memory_tui.tui.screens.judging import Judging
 from memory_tui.tui.subject import Subject
@@ -40,7 +41,13 @@ class Explaining(Judging):
         """Flips of the hit under the cursor, and what else was worked out."""
         if event.kind == "flips" and event.number == self._flips_request:
             self._show_flips(event)
+        elif event.kind == recalls.KIND and event.done:
+            recalls.offer(self, event)
         super().worked(event)
+
+    def do_recalls(self) -> None:
+        """Ask here what an agent asked."""
+        recalls.look(self)
 
     def _show_flips(self, event: Worked) -> None:
         from memory_tui.explain.flips import Flips
