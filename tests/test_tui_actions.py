@@ -16,6 +16,7 @@ from memory_tui.tui.screens.base import View
 from memory_tui.tui.screens.book import BookView
 from memory_tui.tui.screens.browse import BrowseView
 from memory_tui.tui.screens.compare import CompareView
+from memory_tui.tui.screens.doctor import DoctorView
 from memory_tui.tui.screens.edit import EditArea, EditView
 from memory_tui.tui.screens.fading import FadingView
 from memory_tui.tui.screens.history import HistoryView
@@ -23,9 +24,13 @@ from memory_tui.tui.screens.index import IndexView
 from memory_tui.tui.screens.noise import NoiseView
 from memory_tui.tui.screens.note import NoteView
 from memory_tui.tui.screens.reader import ReaderView
+from memory_tui.tui.screens.recalls import RecallsView
 from memory_tui.tui.screens.report import Report
 from memory_tui.tui.screens.search import SearchView
+from memory_tui.tui.screens.sessions import SessionsView
 from memory_tui.tui.screens.sides import SidesView
+from memory_tui.tui.screens.storage import StorageView
+from memory_tui.tui.screens.supply import SupplyView
 from memory_tui.tui.screens.sweep import SweepView
 from memory_tui.tui.screens.whynot import WhyNotView
 from memory_tui.tui.screens.write import WriteView
@@ -48,6 +53,8 @@ NODES = {
     "index": IndexView, "why": WhyPane, "whynot": WhyNotView, "compare": CompareView,
     "book": BookView, "sides": SidesView, "report": Report, "noise": NoiseView,
     "fading": FadingView, "sweep": SweepView, "write": WriteView,
+    "doctor": DoctorView, "supply": SupplyView, "storage": StorageView, "sessions": SessionsView,
+    "recalls": RecallsView,
 }
 
 
@@ -86,7 +93,7 @@ def test_refusals_are_sentences(action: actions.Action) -> None:
     assert reason.endswith("."), reason
     assert reason[0].isupper()
     everything = Context(ready=True, note=True, answer=True, undo=True, redo=True, tuned=True, zoomed=True,
-                         found=True, trail=True, flips=True, agents=True)
+                         found=True, trail=True, flips=True, agents=True, proposal=True, agreed=True, shrink=True)
     assert action.refuse(everything) == ""
 
 
@@ -97,8 +104,8 @@ def app(tmp_path: Path) -> MemoryApp:
 
 def test_an_unknown_key_says_so(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "x")
-        assert said(app) == "x does nothing here. ? shows the keys of this pane."
+        await press(pilot, "X")
+        assert said(app) == "X does nothing here. ? shows the keys of this pane."
         assert said(app) in text_of(app)
 
     drive(app, steps)

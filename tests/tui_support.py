@@ -18,12 +18,16 @@ from textual.pilot import Pilot
 from memory_tui import demo
 from memory_tui.engine import Engine, Options
 from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.widgets import key_hints
 from memory_tui.tui.widgets.query_box import QueryBox
 
 TODAY = dt.date(2026, 3, 20)
 NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC).timestamp()
 SMALL, LARGE = (80, 24), (120, 36)
 SCREENS = Path(__file__).parent / "screens"
+
+# A sentence stays until a test has read it, however busy the machine is.
+key_hints.SECONDS = 60.0
 
 Steps = Callable[[Pilot[int]], Awaitable[None]]
 

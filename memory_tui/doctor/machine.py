@@ -83,9 +83,11 @@ def _clock(engine: Engine) -> Finding:
 
 
 def _terminal(_: Engine) -> Finding:
-    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    if encoding not in ("utf8", "utf8sig", "cp65001"):
-        return warning(f"Output is written as {sys.stdout.encoding}: other letters become question marks.",
+    # The app draws over what stands in for standard output while it runs.
+    stream = sys.__stdout__
+    written = stream.encoding if stream is not None else "utf-8"
+    if written.lower().replace("-", "") not in ("utf8", "utf8sig", "cp65001"):
+        return warning(f"Output is written as {written}: other letters become question marks.",
                        "Set LANG to a UTF-8 locale, for instance C.UTF-8.")
     if os.environ.get("TERM", "") == "dumb":
         return warning("TERM is dumb: the app cannot draw there.", "Use a terminal, or the commands.")

@@ -39,6 +39,12 @@ class Context:
     zoomed: bool = False
     agents: bool = False
     """The configuration has more than one agent."""
+    proposal: bool = False
+    """A provider waits for the person's word."""
+    agreed: bool = False
+    """Notes may be sent to a provider elsewhere."""
+    shrink: bool = False
+    """So many notes vanished that they are kept until a person agrees."""
 
 
 Refusal = Callable[[Context], str]
@@ -145,6 +151,21 @@ def needs_zoom(context: Context) -> str:
 def needs_shell(context: Context) -> str:
     """A terminal with job control."""
     return "" if context.can_suspend else "This terminal cannot put programs into the background."
+
+
+def needs_proposal(context: Context) -> str:
+    """A provider that waits for the person's word."""
+    return "" if context.proposal else "No provider waits for your word."
+
+
+def needs_agreement(context: Context) -> str:
+    """An agreement that can be taken back."""
+    return "" if context.agreed else "No provider elsewhere may get these notes, so nothing can be taken back."
+
+
+def needs_shrink(context: Context) -> str:
+    """Notes that vanished and are kept."""
+    return "" if context.shrink else "No notes are kept back: nothing vanished at once."
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,11 @@ PLACES: Mapping[str, str] = MappingProxyType({
     "write": "Writing the configuration",
     "tune": "Tune",
     "index": "Index (3)",
+    "doctor": "Doctor",
+    "supply": "Providers",
+    "storage": "The index file",
+    "sessions": "Sessions",
+    "recalls": "Recalls",
     "compare": "OpenClaw's index",
 })
 """Where an action can belong, and that place's title."""

@@ -162,7 +162,8 @@ class MemoryApp(Doing):
                 case SyncStarted() if event.total:
                     self.progress = Progress(0, event.total, "")
                 case SyncProgress():
-                    self.progress = Progress(event.done, event.total, event.path)
+                    self.progress = Progress(event.done, event.total, event.path, event.rate, event.seconds_left,
+                                             event.rebuilding)
                 case SyncFinished():
                     self.progress = None
                 case _:

@@ -142,6 +142,46 @@ class Doing(App[int]):
         """Back to all panes."""
         self.screen.minimize()
 
+    def do_doctor(self) -> None:
+        """Examine everything."""
+        from memory_tui.tui.screens.doctor import DoctorView
+
+        self.push_screen(DoctorView())
+
+    def do_supply(self) -> None:
+        """Who makes the vectors."""
+        from memory_tui.tui.screens.supply import SupplyView
+
+        self.push_screen(SupplyView())
+
+    def do_storage(self) -> None:
+        """The index file."""
+        from memory_tui.tui.screens.storage import StorageView
+
+        self.push_screen(StorageView())
+
+    def do_sessions(self) -> None:
+        """Sessions and their flush."""
+        from memory_tui.tui.screens.sessions import SessionsView
+
+        self.push_screen(SessionsView())
+
+    def do_recalls(self) -> None:
+        """What agents asked."""
+        from memory_tui.tui.screens.recalls import RecallsView
+
+        self.push_screen(RecallsView())
+
+    def ask_for(self, question: str) -> None:
+        """Ask `question` in the search view."""
+        self.switch_mode("search")
+
+        def go() -> None:
+            if self.view is not None:
+                self.view.ask_again(question)
+
+        self.call_after_refresh(go)
+
     def do_compare(self) -> None:
         """OpenClaw's own index against the notes."""
         from memory_tui.tui.screens.compare import CompareView

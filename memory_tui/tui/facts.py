@@ -63,6 +63,11 @@ class Facts:
     today: date
     aging: Aging
     notices: tuple[Notice, ...]
+    paused: bool = False
+    keeper: str = ""
+    """Which other process keeps the index up to date; empty where it is this one or none."""
+    shrink: str = ""
+    """Why notes that vanished are kept until a person agrees; empty where none are."""
 
     def after(self, news: Sequence[Event]) -> Facts:
         """These facts with what `news` say of single files and the watcher; counts follow with the next gathering."""
@@ -114,7 +119,16 @@ def gather(engine: Engine) -> Facts:
         index_bytes=status.db_bytes, cached=int(status.cache["entries"]), config=status.config_path,
         agent=status.agent_id, agents=status.agents,
         today=datetime.fromtimestamp(engine.now()).date(), aging=_aging(engine),
-        notices=status.notices)
+        notices=status.notices, paused=status.paused,
+        keeper=f"process {keeper.pid}" if (keeper := status.keeper) is not None and not keeper.ours else "",
+        shrink=_shrink(status))
+
+
+def _shrink(status: Status) -> str:
+    held = status.freshness.shrink
+    if held is None:
+        return ""
+    return f"{held.missing:,} of {held.known:,} notes vanished at once: they stay in the index until you agree (a)"
 
 
 def _unwritable(status: Status) -> str:

@@ -132,6 +132,9 @@ class View(Screen[None]):
         """The text of that place."""
         return ""
 
+    def ask_again(self, question: str) -> None:
+        """Ask `question`, in a view that asks."""
+
     def engine_opened(self) -> None:
         """The engine can be asked from now on."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -12,10 +12,14 @@ from textual.widget import Widget
 from memory_tui.events import Event
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.facts import Facts
+from memory_tui.tui.messages import Done
 from memory_tui.tui.paint import plural
 from memory_tui.tui.screens.base import View
 from memory_tui.tui.widgets.event_log import EventLog
 from memory_tui.tui.widgets.state import Attention, State
+
+if TYPE_CHECKING:
+    from memory_tui.index.estimate import Estimate
 
 
 class IndexView(View):
@@ -55,6 +59,44 @@ class IndexView(View):
         """Hold the log still, or let it run."""
         self.say(self.query_one(EventLog).hold())
 
+    def do_hold(self) -> None:
+        """Pause indexing, or let it go on."""
+        engine = self.home.engine
+        if engine is None:
+            return
+
+        def turn() -> str:
+            if engine.paused:
+                engine.resume()
+                return "Indexing goes on."
+            engine.pause()
+            return "Indexing is paused: what is done stays done, searches go on, z lets it go on."
+
+        self.home.bridge.tell(turn)
+
+    def do_accept(self) -> None:
+        """Forget the notes that vanished, after asking."""
+        from memory_tui.tui.screens.confirm import Confirm
+
+        facts, engine = self.home.facts, self.home.engine
+        if facts is None or engine is None:
+            return
+
+        def accept() -> str:
+            report = engine.accept_shrink()
+            return f"{plural(report.removed, 'note')} forgotten."
+
+        def answer(yes: bool | None) -> None:
+            if yes:
+                self.home.bridge.tell(accept)
+
+        what = f"{facts.shrink.partition(':')[0]}. If a disk is not mounted, mount it instead: they are found again."
+        self.app.push_screen(Confirm("Forget the notes that vanished?", what, "Forget"), answer)
+
+    def more_context(self) -> dict[str, bool]:
+        """Whether notes that vanished are kept."""
+        return {"shrink": self.home.facts is not None and bool(self.home.facts.shrink)}
+
     def do_watch(self) -> None:
         """Switch the watcher."""
         engine = self.home.engine
@@ -70,15 +112,34 @@ class IndexView(View):
         self.home.bridge.tell(switch)
 
     def do_reindex(self) -> None:
-        """Ask, then index everything anew."""
+        """Find out what it costs, then ask."""
+        self.home.bridge.work("estimate", lambda engine: engine.estimate())
+
+    def work_done(self, done: Done, /) -> None:
+        """What indexing everything anew costs; nothing is indexed before the answer."""
+        if done.kind != "estimate":
+            return
+        from memory_tui.index.estimate import Estimate
         from memory_tui.tui.screens.confirm import Confirm
 
+        cost = done.value
         files = self.home.facts.on_disk if self.home.facts else 0
+        told = ""
+        if isinstance(cost, Estimate):
+            embed = f"{plural(cost.to_embed, 'text')} to embed" if cost.to_embed else "nothing to embed"
+            told = f" That is {embed}, about {max(1.0, cost.seconds):,.0f} s of work{_price(cost)}."
         self.app.push_screen(
             Confirm("Index everything anew", f"{plural(files, 'note')} will be read and cut into chunks again. Vectors "
-                    "of text that did not change are reused. No note is changed.", "Reindex"), self._reindex)
+                    f"of text that did not change are reused.{told} Searches go on with the old index meanwhile. No "
+                    "note is changed.", "Reindex"), self._reindex)
 
     def _reindex(self, yes: bool | None) -> None:
         if yes and self.home.engine is not None:
             self.home.engine.request_sync("force", force=True)
             self.say("Everything is being indexed anew.")
+
+
+def _price(cost: Estimate) -> str:
+    if cost.dollars is None:
+        return ", price unknown"
+    return f" and costs about {cost.dollars:.4f} US dollars" if cost.dollars else ""

@@ -29,11 +29,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a sync is."""
+    """How far a sync is; `rate` in files a second, `seconds_left` None before there is an estimate.
+
+    `rebuilding` tells that the old index answers until the new one is whole.
+    """
 
     done: int
     total: int
     path: str
+    rate: float = 0.0
+    seconds_left: float | None = None
+    rebuilding: bool = False
 
 
 DROPPED_LATER = 30
@@ -57,6 +63,14 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
     parts = [_mode(facts, progress)]
     if progress is not None:
         parts.append(Part(fit_path(one_line(progress.path), 40), "", 30, "$quiet"))
+        if left := _left(progress):
+            parts.append(Part(left, left.rpartition(", ")[2], 60, "$quiet"))
+    if facts.paused:
+        parts.append(Part("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
+    if facts.shrink:
+        parts.append(Part(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
+    if facts.keeper:
+        parts.append(Part(f"kept by {facts.keeper}", "reader", 38, "$quiet"))
     if not facts.provider.ok:
         parts.append(Part(f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
                           f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}", 84, "$text-error"))
@@ -84,13 +98,23 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
     return parts
 
 
+def _left(progress: Progress) -> str:
+    """`45 files a second, 20 s left`; only for work that takes a while."""
+    seconds = progress.seconds_left
+    if seconds is None or seconds < 2:
+        return ""
+    left = f"{seconds:,.0f} s left" if seconds < 120 else f"{seconds / 60:,.0f} min left"
+    return f"{progress.rate:,.0f} files a second, {left}"
+
+
 def _stale(facts: Facts) -> bool:
     return bool(facts.pending) and not facts.watching
 
 
 def _mode(facts: Facts, progress: Progress | None) -> Part:
     if progress is not None:
-        text = f" INDEXING {progress.done}/{progress.total} "
+        word = "REBUILDING" if progress.rebuilding else "INDEXING"
+        text = f" {word} {progress.done}/{progress.total} "
         return Part(text, text, 99, "bold $text on $primary-muted")
     if facts.mode in ("keywords only", "vectors only"):
         word = wording.mode(facts.mode)
