@@ -195,8 +195,9 @@ def test_the_palette_offers_what_works_here(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "colon")
         await until(lambda: "Look for changed files" in text_of(app))
-        assert "This terminal cannot be handed to an editor." in text_of(app)
         assert "turn the knobs" not in text_of(app).lower()
+        await press(pilot, *"visual")
+        await until(lambda: "This terminal cannot be handed to an editor." in text_of(app))
         await press(pilot, "escape", "ctrl+p", *"what is indexed")
         await until(lambda: "(3)" in text_of(app) and "(r)" not in text_of(app))
         await press(pilot, "down", "enter")

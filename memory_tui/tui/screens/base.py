@@ -38,6 +38,7 @@ class View(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("notes"))
     PLACE = ""
     """The view's place in the action table."""
+    _following = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +67,10 @@ class View(Screen[None]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Follow the app's facts and events."""
+        """Follow the app's facts and events; called by subclasses first, and by Textual for every class."""
+        if self._following:
+            return
+        self._following = True
         self.home.facts_signal.subscribe(self, self._facts)
         self.home.events_signal.subscribe(self, self._events)
         if self.home.facts is not None:
