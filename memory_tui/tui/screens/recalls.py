@@ -91,7 +91,8 @@ class RecallsView(ListingView):
             return
 
         def ask(engine: Engine) -> Replay:
-            from memory_tui.agent.replay import SEARCH, replay
+            from memory_tui.agent.prompt import SEARCH
+            from memory_tui.agent.replay import replay
             from memory_tui.errors import QueryError
 
             if entry.tool != SEARCH:
