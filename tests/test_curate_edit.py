@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import threading
 
 import pytest
 from helpers_curate import agent, curator, hidden, put, workspace
@@ -264,6 +265,61 @@ def test_a_writer_between_the_exchange_and_the_last_look_is_merged_in(folder, mo
     assert hidden(folder) == []
     one.undo()
     assert note.read_bytes() == before + b"- late\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
+@pytest.mark.parametrize("mine", [b"# Memory\n\n## Home\n- mine\n", None])
+def test_a_writer_in_between_who_touches_the_change_gets_the_note_back(folder, monkeypatch, mine):
+    one = curator(folder)
+    note = folder / "MEMORY.md"
+    before, theirs = note.read_bytes(), b"# Memory\n\n## Home\n- theirs\n"
+    quiet = lease.quiet
+    names: list[str] = []
+
+    def write_late(descriptor, seconds):
+        replaced = [path for path in folder.glob(".memory-tui-*") if path.read_bytes() == before]
+        if replaced and not names:
+            names.append(replaced[0].name)
+            replaced[0].write_bytes(theirs)
+        return quiet(descriptor, seconds)
+
+    monkeypatch.setattr(lease, "quiet", write_late)
+    with pytest.raises(Conflict) as caught:
+        one.apply(put("MEMORY.md", before, mine))
+    assert names
+    assert note.read_bytes() == theirs
+    view = caught.value.views[0]
+    assert (view.base, view.mine, view.theirs) == (before, mine, theirs)
+    assert one.change_of(one.drafts()[0]).files[0].after == mine
+    assert hidden(folder) == []
+    assert one.undoable() == ()
+
+
+def test_two_curators_at_once_lose_nothing(folder):
+    path = "memory/a.md"
+    owners = (b"a", b"-", b"b", b"-")
+    (folder / path).write_bytes(b"".join(b"- %s %d\n" % (who, n) for n in range(10) for who in owners))
+    failed: list[BaseException] = []
+
+    def change(who: bytes) -> None:
+        one = curator(folder)
+        try:
+            for number in range(10):
+                now = one.read(path)
+                one.apply(put(path, now, now.replace(b"- %s %d\n" % (who, number), b"- %s %d new\n" % (who, number))))
+        except BaseException as error:  # noqa: BLE001 - it is looked at in the thread of the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=change, args=(who,)) for who in (b"a", b"b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    text = (folder / path).read_bytes()
+    assert text.count(b"new") == 20
+    assert text.count(b"- - ") == 20
+    assert len(curator(folder).undoable()) == 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
