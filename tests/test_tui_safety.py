@@ -168,3 +168,22 @@ def test_a_line_of_ten_megabytes_is_cut_and_counted() -> None:
     assert len(page.lines) == 2
     assert len(page.lines[0]) < LONGEST_LINE + 100
     assert page.lines[0].endswith("… 9,980,000 more characters in this line")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
+def test_no_hostile_byte_reaches_a_line_of_what_lies_over_the_search(hostile: Path, profile: str,
+                                                                     size: tuple[int, int]) -> None:
+    app = make_app(hostile, changes=[("profile", profile), ("query.hybrid.temporalDecay.enabled", "true")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "hostile \x1b]0;x\x07 \u202e name")
+        await press(pilot, "ctrl+s", "v")
+        check(app)
+        await press(pilot, "y", "w")
+        for key in ("enter", "enter", "escape", "escape", "escape", "c", "escape", "F", "escape", "B", "d", "n",
+                    "escape", "o", "tab", "enter", "G", "escape", ">", "w", "escape", "escape", "S"):
+            await press(pilot, key)
+            check(app)
+
+    drive(app, steps, size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual import on
 
+from memory_tui.text.display import safe
 from memory_tui.tui import recalls
 from memory_tui.tui.messages import Worked
 from memory_tui.tui.screens.judging import Judging
@@ -100,24 +101,26 @@ class Explaining(Judging):
 
     def do_line(self) -> None:
         """Ask about a line that is not in the list."""
+        from memory_tui.explain.place import parse
         from memory_tui.tui.screens.prompt import Prompt, near
 
         facts = self.home.facts
-        paths = [row.path for row in facts.rows] if facts is not None else []
+        # The box shows names made safe, so what was chosen there is looked up.
+        paths = {safe(row.path): row.path for row in facts.rows} if facts is not None else {}
         hit = self.query_one(Results).hit
 
         def take(place: str | None) -> None:
             if place:
-                self.ask_line(place)
+                path, line = parse(place)
+                self.ask_line(paths.get(path, path), line)
 
-        self.app.push_screen(Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "",
-                                    near(sorted(paths, key=lambda path: hit is None or path != hit.chunk.path))), take)
+        ordered = sorted(paths, key=lambda path: hit is None or paths[path] != hit.chunk.path)
+        self.app.push_screen(
+            Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", near(ordered)), take)
 
-    def ask_line(self, place: str) -> None:
-        """Say why the line at `place`, as somebody typed it, is or is not recalled."""
-        from memory_tui.explain.place import parse
+    def ask_line(self, path: str, line: int | None) -> None:
+        """Say why a line is or is not recalled."""
         from memory_tui.tui.screens.whynot import WhyNotView
 
-        path, line = parse(place)
         if self._answer is not None:
             self.app.push_screen(WhyNotView(self._answer.evidence, path, line))

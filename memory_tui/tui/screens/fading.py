@@ -33,6 +33,7 @@ class FadingView(Report):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("fading"))
     PLACE = "fading"
     KIND = "fading"
+    ABOUT_NOTES = True
     TITLE = f"Fading within {HORIZON} days"
 
     def __init__(self, search: Judging) -> None:

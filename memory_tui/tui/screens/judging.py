@@ -210,5 +210,7 @@ class Judging(Turning):
         """List the saved questions."""
         from memory_tui.tui.screens.book import BookView
 
-        self.measure()
+        # Another program may have written to it since.
+        self._measuring = True
+        self.read_notebook()
         self.app.push_screen(BookView(self))

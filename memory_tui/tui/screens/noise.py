@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FLOOR = BY_KEY["query.minScore"]
 BUCKETS = 20
+NONSENSE = "░"
+"""The bar of unrelated questions."""
 
 
 class NoiseView(Report):
@@ -91,7 +93,7 @@ class NoiseView(Report):
         for at in reversed(range(top + 1)):
             passing = floor.curve[min(len(floor.curve) - 1, round(at / BUCKETS * (len(floor.curve) - 1)))]
             rows.append(([
-                (f" {at / BUCKETS:4.2f}  ", "muted"), (_bar(paint.LOST, counts[0][at], most, room), "bad"),
+                (f" {at / BUCKETS:4.2f}  ", "muted"), (_bar(NONSENSE, counts[0][at], most, room), "bad"),
                 (_bar(paint.TEXT, counts[1][at], most, room), "good"),
                 (f"{passing.nonsense:4.0%} {passing.related:4.0%}   ", "muted"), (hits.get(at, ""), "strong")], None))
             if at == gate:

@@ -31,6 +31,8 @@ class Report(View):
     KIND = ""
     """The kind of its work, for the bridge."""
     TITLE = ""
+    ABOUT_NOTES = False
+    """Whether the cursor stands on places in notes."""
 
     def __init__(self, search: Judging) -> None:
         super().__init__()
@@ -110,8 +112,8 @@ class Report(View):
             self.home.turn(self.home.tuning.undo())
 
     def more_places(self) -> tuple[str, ...]:
-        """A report's own keys, then those of all reports."""
-        return (self.PLACE, "report") if self.PLACE == "write" else (self.PLACE, "notes", "report")
+        """A report's own keys, those of a note where rows are about notes, then those of all reports."""
+        return (self.PLACE, "notes", "report") if self.ABOUT_NOTES else (self.PLACE, "report")
 
     def more_context(self) -> dict[str, bool]:
         """Whether there is something to undo."""

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
+from memory_tui.text.display import safe
 from memory_tui.tui.paint import fit_path
 
 TAKEN_BACK, UNKNOWN = -1, -2
@@ -40,7 +41,7 @@ class Vote(ModalScreen[int | None]):
         """What is judged, and a button for each choice."""
         with Vertical(id="vote") as frame:
             frame.border_title = Content("Is this hit right for the question?")
-            yield Static(Content(fit_path(self._place, 70)), id="voted")
+            yield Static(Content(fit_path(safe(self._place), 70)), id="voted")
             with Vertical(id="choices"):
                 yield from self._buttons()
 
