@@ -14,6 +14,8 @@ os.environ["TEXTUAL_ANIMATIONS"] = "none"
 from memory_tui import demo
 from memory_tui.engine import Engine, Options
 from memory_tui.tui.app import MemoryApp
+from memory_tui.tune import notebook
+from memory_tui.tune.labels import Label, Notebook, Query
 
 TODAY = dt.date(2026, 11, 20)
 NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -21,10 +23,20 @@ QUESTION = "how is the omada vlan set up"
 SHOTS = {
     "browse-120x36": ((120, 36), "", ()),
     "search-120x36": ((120, 36), QUESTION, ("escape", "down", "down")),
+    "why-120x36": ((120, 36), QUESTION, ("escape", *"jjjjjjj", "w")),
+    "sides-120x36": ((120, 36), QUESTION, ("escape", "c")),
+    "noise-120x36": ((120, 36), QUESTION, ("escape", "t", "k", "l", "escape", "N")),
     "search-80x24": ((80, 24), QUESTION, ("escape", "down")),
     "tune-120x36": ((120, 36), QUESTION, ("escape", "t", "l", "j", "j", *"lllllllll")),
     "index-120x36": ((120, 36), "", ("3",)),
 }
+
+
+def keep_labels(workspace: Path) -> None:
+    """The questions that come with the sample, as if somebody had judged their hits."""
+    queries = [Query(found.query, tuple(Label(at.path, at.line, at.grade, at.answer) for at in found.relevant))
+               for found in demo.labelled_queries(TODAY) if found.relevant]
+    notebook.save(notebook.place(workspace), Notebook(tuple(queries)))
 
 
 async def take(workspace: Path, index: Path, name: str, folder: Path) -> None:
@@ -48,13 +60,17 @@ async def take(workspace: Path, index: Path, name: str, folder: Path) -> None:
         for key in keys:
             await pilot.press(key)
         await pilot.pause(0.5)
+        while app.bridge.busy:
+            await pilot.pause(0.2)
         app.save_screenshot(f"{name}.svg", path=str(folder))
 
 
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
     with tempfile.TemporaryDirectory() as place:
+        os.environ["XDG_CONFIG_HOME"] = str(Path(place) / "config")
         workspace = demo.materialize(Path(place) / "demo", TODAY)
+        keep_labels(workspace)
         for name in SHOTS:
             asyncio.run(take(workspace, Path(place) / "index.sqlite", name, folder))
             print(folder / f"{name}.svg")
