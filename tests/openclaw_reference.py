@@ -256,7 +256,8 @@ class Program:
         named = re.search(r"(?:^|/)memory/(\d{4})-(\d{2})-(\d{2})\.md\Z", path, re.ASCII)
         born: float
         try:
-            if named is None:
+            # JavaScript takes years below 100 for others, and the original refuses a day that is not what was written.
+            if named is None or int(named[1]) < 100:
                 raise ValueError(path)
             born = dt.datetime(*map(int, named.groups()), tzinfo=dt.UTC).timestamp()  # type: ignore[misc, arg-type]
         except ValueError:

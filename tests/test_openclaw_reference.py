@@ -15,6 +15,8 @@ from typing import Any
 import openclaw_reference as reference
 import pytest
 from helpers_workspace import put
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from memory_tui import cli, launch
 from memory_tui.engine import Engine, Options
@@ -143,11 +145,11 @@ def assert_agree(engine: Engine, program: reference.Program, asked: Iterable[str
                                           changes=(("profile", profile),))).settings for name in names}
     for query in asked:
         evidence = engine.gather(query)
-        for name, settings in chosen.items():
+        for name, told in chosen.items():
             asked_for = options(SETTINGS[name], profile.endswith(".3"))
             expected = (program.search_words(query, asked_for) if evidence.provider == "none" else
                         program.search(query, asked_for, NOW))
-            assert_same(record.answer(engine.rank(evidence, settings))["results"], reference.answer(expected),
+            assert_same(record.answer(engine.rank(evidence, told))["results"], reference.answer(expected),
                         (name, query[:40]))
 
 
@@ -276,3 +278,50 @@ def test_the_command_line_repeats_a_recorded_configuration(
     assert fewer["trace"]["candidates"] == 8
     assert fewer["trace"]["floor"] == 0.2
     assert "goes from 1" in wrong["error"]["message"]
+
+
+WORDS = st.sampled_from([
+    "router", "VLAN", "vlan", "coffee", "the", "a", "x1", "snake_case", "路由器", "中", "パス", "여권", "🚀", "é",
+    "e\u0301", "!!!", "---", "\x00", "\ufeff", "\u3000", "\r", "3.14", "ＦＵＬＬ", "ß", "plum plum plum", "z" * 40])
+LINES = st.lists(WORDS, max_size=12).map(" ".join) | WORDS.map(lambda word: f"{word} " * 60)
+NOTE = st.lists(LINES, min_size=1, max_size=8).map("\n".join)
+NAMES = ["MEMORY.md", "memory.md", "memory/2026-11-01.md", "memory/2026-11-19.md", "memory/2026-13-01.md",
+         "memory/2027-01-01.md", "memory/sub/2026-11-01.md", "memory/2026-11-01-slug.md", "memory/a.md", "more/b.md",
+         "more/memory/2026-10-01.md", "memory/0050-01-01.md"]
+CHOICES = st.fixed_dictionaries({}, optional={
+    "query.maxResults": st.sampled_from([1, 2, 6, 100]), "query.minScore": st.sampled_from([0, 0.2, 0.3, 0.35, 0.7, 1]),
+    HYBRID + "vectorWeight": st.sampled_from([0, 0.1, 0.5, 1]),
+    HYBRID + "textWeight": st.sampled_from([0, 0.1, 0.5, 1]),
+    HYBRID + "candidateMultiplier": st.sampled_from([1, 2, 20]), HYBRID + "enabled": st.booleans(),
+    HYBRID + "temporalDecay.enabled": st.booleans(),
+    HYBRID + "temporalDecay.halfLifeDays": st.sampled_from([1, 7, 365]),
+    HYBRID + "mmr.enabled": st.booleans(), HYBRID + "mmr.lambda": st.sampled_from([0, 0.3, 0.7, 1])})
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(notes=st.dictionaries(st.sampled_from(NAMES), NOTE, min_size=1, max_size=8),
+       asked=st.lists(st.lists(WORDS, max_size=5).map(" ".join), min_size=1, max_size=4),
+       chosen=st.lists(CHOICES, min_size=1, max_size=4), sizes=st.sampled_from([(1, 0), (10, 3), (40, 40), (400, 80)]),
+       profile=st.sampled_from(["openclaw-2026.3", "openclaw-2026.2"]))
+def test_any_notes_under_any_settings(
+    tmp_path_factory: pytest.TempPathFactory, notes: dict[str, str], asked: list[str], chosen: list[dict[str, Any]],
+    sizes: tuple[int, int], profile: str,
+) -> None:
+    place = tmp_path_factory.mktemp("any")
+    workspace = place / "workspace"
+    workspace.mkdir()
+    for number, (name, text) in enumerate(notes.items()):
+        put(workspace, name)
+        (workspace / name).write_bytes(text.encode())
+        os.utime(workspace / name, (NOW - 86_400 * 9 * number,) * 2)
+    engine, program = opened(place, workspace, {
+        "extraPaths": ["more"], "chunking.tokens": sizes[0], "chunking.overlap": sizes[1]})
+    with engine:
+        for query in asked:
+            evidence = engine.gather(query)
+            for changes in chosen:
+                config = configured(place / "settings", workspace, changes)
+                told = launch.choose(Options(config=str(config), changes=(("profile", profile),))).settings
+                expected = program.search(query, options(changes, profile.endswith(".3")), NOW)
+                assert_same(record.answer(engine.rank(evidence, told))["results"], reference.answer(expected),
+                            (query, changes))
