@@ -168,6 +168,16 @@ def test_an_agent_whose_folder_is_not_there_is_refused_and_nothing_changes(house
     drive(app, steps)
 
 
+def test_text_that_is_not_saved_is_not_left_behind(house: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        app.views[0].unsaved = True  # type: ignore[attr-defined]
+        await press(pilot, "@")
+        assert "not saved yet" in said(app)
+
+    app = opened(house)
+    drive(app, steps)
+
+
 def test_without_other_agents_the_key_says_so(house: Path) -> None:
     (house / ".openclaw/openclaw.json").unlink()
 

@@ -24,6 +24,9 @@ def choose(app: MemoryApp) -> None:
     engine = app.engine
     if engine is None:
         return
+    if any(getattr(view, "unsaved", False) for view in app.views):
+        app.tell("There is text that is not saved yet: save it or drop it, then go to another agent.")
+        return
     ids = {f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
            for agent in engine.plan.config.agents if agent.id != engine.plan.agent.id}
 

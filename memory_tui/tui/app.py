@@ -87,7 +87,7 @@ class MemoryApp(Doing):
     def forget(self, name: str) -> None:
         """Know nothing, as before the engine was opened, of what is called `name` from now on."""
         self.engine, self.tuning, self.facts, self.progress = None, None, None, None
-        self.workspace_name, self.suggestions, self._query = name, (), ""
+        self.workspace_name, self.suggestions, self._query, self.started = name, (), "", time.time()
         self.news.clear()
 
     def _view(self, mode: str) -> Screen[Any]:
