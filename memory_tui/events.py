@@ -40,6 +40,14 @@ class SyncProgress(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class VectorsMade(Event):
+    """Of `total` chunks that were findable by their words alone, the provider was asked for `done`."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class FileIndexed(Event):
     """One file is searchable as it is on disk; `embedded` of its `chunks` needed the provider."""
 

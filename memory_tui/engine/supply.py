@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memory_tui.consent import Consents
     from memory_tui.embed.chain import Chain
     from memory_tui.embed.provider import Provider
+    from memory_tui.index.run import Stop
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.index.withheld import Manner
@@ -43,6 +44,20 @@ class Supply:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
+    def run(self, store: Store, stop: Stop, sync: Callable[[Provider | None, str, Manner], SyncReport]) -> SyncReport:
+        """Call `sync` with who makes the vectors, why nobody does, and how texts get there; again with who takes over
+        when that one fails. What was never indexed is so by words first, when the provider has to be asked for more.
+        """
+        if store.recipe() is None and self._chain.provider() is not None and self._chain.known_identity() is None:
+            sync(None, "", self.manner(None))
+        while True:
+            provider = self.provider(store)
+            report = sync(provider, self.outage(provider), self.manner(provider))
+            if not report.error or stop.is_set() or not self.moved_from(provider):
+                break
+        self.settle(store, report)
+        return report
+
     def provider(self, store: Store) -> Provider | None:
         """Who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
         if not self._resumed:
@@ -62,11 +77,11 @@ class Supply:
 
     def manner(self, provider: Provider | None) -> Manner:
         """How texts get to `provider`."""
-        from memory_tui.index.withheld import ELSEWHERE, HERE
+        from memory_tui.index.withheld import HERE, SERVER, SLOW
 
-        if not isinstance(provider, Link) or not provider.remote:
-            return HERE
-        return replace(ELSEWHERE, withheld=self._plan.settings.on("remote.withholdSecrets"))
+        if not isinstance(provider, Link) or not provider.host:
+            return SLOW if isinstance(provider, Link) and provider.name == "local" else HERE
+        return replace(SERVER, withheld=provider.remote and self._plan.settings.on("remote.withholdSecrets"))
 
     def moved_from(self, provider: Provider | None) -> bool:
         """Whether another one has taken the place of `provider` meanwhile."""

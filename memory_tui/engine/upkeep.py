@@ -261,19 +261,14 @@ class Upkeep:
         before = self.freshness(store, seen)
         try:
             with lock.wait_for(store.path, self._stop):
-                while True:
-                    provider, terms = self._supply.provider(store), self.batches.terms()
-                    report = syncing.sync(store, self._plan.roots, provider, self._plan.settings, seen, self._tell,
-                                          self._stop, force, reason, self._supply.outage(provider), terms,
-                                          accept_shrink, self._supply.manner(provider))
-                    if not report.error or self._stop.is_set() or not self._supply.moved_from(provider):
-                        break
-                self._supply.settle(store, report)
+                report = self._supply.run(store, self._stop, lambda provider, outage, manner: syncing.sync(
+                    store, self._plan.roots, provider, self._plan.settings, seen, self._tell, self._stop, force, reason,
+                    outage, self.batches.terms() if provider else None, accept_shrink, manner))
         finally:
             self.progress, self._synced = None, time.monotonic()
         self.last = report
         self.batches.waiting = report.claimed
-        if terms and not self._plan.once:
+        if self.batches.terms() and not self._plan.once:
             self.batches.start()
         if report.cancelled and self._yield.is_set():
             self.request_sync("resume")

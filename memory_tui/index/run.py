@@ -184,7 +184,7 @@ class Run:
         if not waiting:
             return
         texts = {chunk.hash: chunk.text for new in waiting for chunk in new.chunks}
-        ids, asked = self.embedder.ids(texts, ask=self._orders.terms is None)
+        ids, asked = self.embedder.ids(texts, ask=self._orders.terms is None and not self._orders.manner.later)
         for some in _batches(waiting, lambda new: len(new.chunks)):
             writes.replace_files(self._store, some, self._recipe.identity.model, ids)
         for new in waiting:
@@ -206,11 +206,14 @@ class Run:
             for rows in self._without_vector(space):
                 self.embedder.ids({digest: text for _, digest, text in rows}, ask=False)
             self.tally.claimed = jobs.claim(self._store, space, terms)
+        done, total = 0, self._store.lacking() if self.embedder.working else 0
         for rows in self._without_vector(space):
             ids, _ = self.embedder.ids({digest: text for _, digest, text in rows})
             found = {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}
             if found:
                 writes.attach(self._store, found)
+            done += len(rows)
+            self._tell(events.VectorsMade(time.time(), done, max(done, total)))
 
     def _without_vector(self, space: Identity | None) -> Iterator[Rows]:
         """The chunks that lack a vector, in pieces, for as long as one can be made."""

@@ -15,15 +15,20 @@ from memory_tui.text import secrets
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How texts get to a provider: how many a call, and whether what looks like a secret is `withheld` from it."""
+    """How texts get to a provider: how many a call, whether notes are findable by their words before the provider is
+    asked (`later`), and whether what looks like a secret is `withheld` from it.
+    """
 
     texts: int = 64
+    later: bool = False
     withheld: bool = False
 
 
 HERE = Manner()
-"""A provider on this machine."""
-ELSEWHERE = Manner(256, True)
+"""A provider that takes no time."""
+SLOW = Manner(later=True)
+"""A model on this machine."""
+SERVER = Manner(256, later=True)
 """One that text is sent to; of what it gets at once it makes requests of at most 8,000 bytes."""
 
 
