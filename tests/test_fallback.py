@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from helpers_embed import Time
 from helpers_time import LONG
-from provider_server import Play, serving, status, well
+from provider_server import Play, hang, serving, status, well
 
 from memory_tui import providing
 from memory_tui.embed import breaker
@@ -206,3 +206,25 @@ def test_the_cache_is_counted_so_that_status_can_tell(play: Play, notes: Path, t
         assert engine.status().cache["hits"] == engine.status().chunks
     with Engine.open(options(tmp_path, play)) as engine:
         assert engine.status().cache["hits"] == engine.status().chunks
+
+
+def test_words_find_a_note_while_a_provider_never_answers(play: Play, notes: Path, tmp_path: Path) -> None:
+    play.usual = hang
+    with Engine.open(options(tmp_path, play)) as engine:
+        engine.start()
+        assert play.hanging.acquire(timeout=LONG)
+        trace = engine.rank(engine.gather("walrus", by_words=True), engine.settings)
+        assert trace.recalled[0].chunk.path == "memory/2026-01-02.md"
+        assert engine.status().embedded == 0
+
+
+def test_a_text_that_stands_in_many_notes_is_sent_once(play: Play, notes: Path, tmp_path: Path) -> None:
+    for number in range(600):
+        (notes / f"n{number}.md").write_text(f"Note of kind {number % 7}\n")
+    with Engine.open(options(tmp_path, play)) as engine:
+        report = engine.sync()
+        state = engine.status()
+        assert (state.embedded, state.chunks) == (602, 602)
+        assert report.embedded == 9
+    texts = [text for request in play.asked for text in request.texts if text != "memory"]
+    assert len(texts) == len(set(texts)) == 9

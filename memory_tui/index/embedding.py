@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
+from typing import Self
 
 import numpy as np
 
 from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, state_of
-from memory_tui.embed.provider import Identity, Provider
-from memory_tui.errors import ProviderError
+from memory_tui.embed.provider import Identity, Provider, Vectors
+from memory_tui.errors import MemoryTuiError, ProviderError
 from memory_tui.index import writes
 from memory_tui.index.store import Store
 from memory_tui.index.withheld import HERE, Manner, forgive, sendable
 
+Answer = Callable[[], Vectors]
 BATCH = 64
 """Rows a transaction writes (more when one file has more)."""
 
@@ -53,20 +58,52 @@ class Embedder:
             return {}, frozenset()
         known = self._store.cached(self._identity, list(texts))
         asked: dict[str, int] = {}
-        lacking = [digest for digest in texts if digest not in known]
-        if self._manner.withheld and self.working:
-            lacking = sendable(self._store, texts, lacking)
+        lacking = self._lacking(texts, known)
         for batch in _chunked(lacking if ask else (), self._manner.texts):
             if self._provider is None:
                 break
             self._check()
-            asked |= self._make(self._provider, batch, texts)
+            asked |= self._take(batch, texts, self._asking(batch, texts))
         self.embedded += len(asked)
         return known | asked, frozenset(asked)
 
-    def _make(self, provider: Provider, batch: Sequence[str], texts: Mapping[str, str]) -> dict[str, int]:
+    def stream(self, pieces: Iterable[Mapping[str, str]]) -> Iterator[dict[str, int]]:
+        """The embedding ids of each of `pieces` in turn; a slow provider is asked while the next ones come."""
+        asked: set[str] = set()
+        waiting: deque[tuple[Mapping[str, str], list[str], Future[Vectors] | None]] = deque()
+        with _Ahead(self._manner.later) as ahead:
+            for texts in pieces:
+                known = self._store.cached(self._identity, list(texts))
+                batch = [digest for digest in self._lacking(texts, known) if digest not in asked]
+                asked.update(batch)
+                self._check()
+                sent = ahead.submit(self._asking(batch, texts)) if batch and self._provider is not None else None
+                waiting.append((texts, batch, sent))
+                while waiting and (waiting[0][2] is None or waiting[0][2].done()):
+                    yield self._stored(*waiting.popleft())
+            while waiting:
+                self._check()
+                yield self._stored(*waiting.popleft())
+
+    def _stored(self, texts: Mapping[str, str], batch: Sequence[str], sent: Future[Vectors] | None) -> dict[str, int]:
+        if sent is not None:
+            self.embedded += len(self._take(batch, texts, sent.result))
+        return self._store.cached(self._identity, list(texts))
+
+    def _lacking(self, texts: Mapping[str, str], known: Mapping[str, int]) -> list[str]:
+        """Whose vector the provider may be asked for; what is withheld from it is noted."""
+        lacking = [digest for digest in texts if digest not in known]
+        return sendable(self._store, texts, lacking) if self._manner.withheld and self.working else lacking
+
+    def _asking(self, batch: Sequence[str], texts: Mapping[str, str]) -> Answer:
+        """Asks for the vectors of `batch` when it is called."""
+        assert self._provider is not None
+        return partial(self._provider.embed, [texts[digest] for digest in batch], "document")
+
+    def _take(self, batch: Sequence[str], texts: Mapping[str, str], answer: Answer) -> dict[str, int]:
+        """Store what comes back for `batch`; of a call that fails what was made before."""
         try:
-            vectors = provider.embed([texts[digest] for digest in batch], "document")
+            vectors = answer()
             check_vectors(vectors, len(batch), self._identity)
         except ProviderError as failure:
             self.error = failure.message
@@ -77,7 +114,7 @@ class Embedder:
                 # It was refused as a whole, and nothing was made of it: perhaps one text alone is to blame.
                 for digest in batch:
                     if digest not in made and self._provider is not None:
-                        made |= self._make(self._provider, [digest], texts)
+                        made |= self._take([digest], texts, self._asking([digest], texts))
             return made
         return writes.add_embeddings(self._store, self._identity, batch, vectors)
 
@@ -94,6 +131,31 @@ class Embedder:
             self.error = error.message
             return {}
         return writes.add_embeddings(self._store, self._identity, [batch[place] for place in places], vectors)
+
+
+class _Ahead:
+    """Calls functions in their order: on a thread of their own for who is `slow`, otherwise at once."""
+
+    def __init__(self, slow: bool) -> None:
+        self._pool = ThreadPoolExecutor(1, "embed-ahead") if slow else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def submit(self, ask: Answer) -> Future[Vectors]:
+        """What `ask` answers, or will answer."""
+        if self._pool is not None:
+            return self._pool.submit(ask)
+        answer: Future[Vectors] = Future()
+        try:
+            answer.set_result(ask())
+        except MemoryTuiError as error:
+            answer.set_exception(error)
+        return answer
 
 
 def check_vectors(vectors: object, count: int, identity: Identity) -> None:

@@ -7,7 +7,8 @@ an index of whole files, and the next run goes on from there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -34,6 +35,7 @@ from memory_tui.workspace.roots import Found, Roots, Scan
 
 T = TypeVar("T")
 _PROGRESS_SECONDS = 0.1
+_END = object()
 
 
 class Stop(Protocol):
@@ -96,6 +98,7 @@ class Run:
         self._touching: list[FileRow] = []
         self._meter = Meter(0, 0)
         self._told = 0.0
+        self._after = 0
 
     def all_of(self, scan: Scan) -> None:
         """The whole run. Raises Cancelled between files and batches, with whole files written."""
@@ -112,15 +115,19 @@ class Run:
         self._meter = Meter(len(todo), sum(note.size for note in todo))
         self._tell(events.SyncStarted(time.time(), self._orders.reason, len(todo)))
         self._forget(scan)
+        self.give_vectors(self._read(todo, known))
+        if todo:
+            writes.prepare_vec0(store, self._recipe.identity.dims)
+
+    def _read(self, todo: Sequence[Found], known: Mapping[str, FileRow]) -> Iterator[None]:
+        """Make the notes of `todo` findable, at least by their words; pauses after each write."""
         for note in todo:
             self.check()
             self._look_at(note, known.get(note.path))
             if self._waiting_rows + len(self._touching) >= max(BATCH, self._orders.manner.texts):
                 self._flush()
+                yield
         self._flush()
-        self.give_vectors()
-        if todo:
-            writes.prepare_vec0(store, self._recipe.identity.dims)
 
     def check(self) -> None:
         """Raises Cancelled when the work is to be given up."""
@@ -196,9 +203,13 @@ class Run:
             self._tell(events.FileIndexed(time.time(), new.path, len(first), needed))
             self._progress(new.path, new.size)
 
-    def give_vectors(self) -> None:
-        """Make the vectors that an earlier run could not make, or leave them to batch jobs."""
+    def give_vectors(self, reading: Iterator[None] | None = None) -> None:
+        """Make the vectors that are lacking, or leave them to batch jobs; a slow provider works while notes are read.
+        """
         space, terms = None, self._orders.terms
+        if terms or not self._orders.manner.later:
+            for _ in reading or ():
+                self.check()
         if terms and self.embedder.working:
             if self._orders.rebuilding:
                 return
@@ -206,21 +217,31 @@ class Run:
             for rows in self._without_vector(space):
                 self.embedder.ids({digest: text for _, digest, text in rows}, ask=False)
             self.tally.claimed = jobs.claim(self._store, space, terms)
-        done, total = 0, self._store.lacking() if self.embedder.working else 0
-        for rows in self._without_vector(space):
-            ids, _ = self.embedder.ids({digest: text for _, digest, text in rows})
+        done, asked = 0, deque[Rows]()
+
+        def texts() -> Iterator[dict[str, str]]:
+            for rows in self._without_vector(space, reading):
+                asked.append(rows)
+                yield {digest: text for _, digest, text in rows}
+
+        for ids in self.embedder.stream(texts()):
+            rows = asked.popleft()
             found = {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}
             if found:
                 writes.attach(self._store, found)
             done += len(rows)
-            self._tell(events.VectorsMade(time.time(), done, max(done, total)))
+            left = sum(map(len, asked)) + self._store.lacking(self._after)
+            self._tell(events.VectorsMade(time.time(), done, done + left))
 
-    def _without_vector(self, space: Identity | None) -> Iterator[Rows]:
-        """The chunks that lack a vector, in pieces, for as long as one can be made."""
-        after, most = 0, max(BATCH, self._orders.manner.texts)
-        while self.embedder.working and (rows := self._store.without_vector(after, most, space)):
-            after = rows[-1][0]
-            yield rows
+    def _without_vector(self, space: Identity | None, reading: Iterator[None] | None = None) -> Iterator[Rows]:
+        """The chunks that lack a vector, in pieces, for as long as one can be made; more come while `reading`."""
+        self._after, most, more = 0, max(BATCH, self._orders.manner.texts), True
+        while more:
+            # When the notes are read, what was written last is still to be looked at.
+            more = next(reading, _END) is not _END if reading else False
+            while self.embedder.working and (rows := self._store.without_vector(self._after, most, space)):
+                self._after = rows[-1][0]
+                yield rows
 
     def _progress(self, path: str, size: int) -> None:
         meter = self._meter

@@ -336,9 +336,10 @@ class Store(Database):
             "ORDER BY f.path, c.start_line")
         return [Withheld(*row) for row in rows]
 
-    def lacking(self) -> int:
-        """How many chunks have no vector."""
-        return int(self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0"))
+    def lacking(self, after: int = 0) -> int:
+        """How many chunks with a rowid above `after` have no vector."""
+        return int(self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?",
+                              (after,)))
 
     def known_hashes(self, provider: str, model: str, key: str, hashes: Sequence[str]) -> set[str]:
         """Which of `hashes` have a vector in that space, whatever its length."""

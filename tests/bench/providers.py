@@ -1,0 +1,238 @@
+"""What embedding providers cost beside their own time: secrets, cache, waiting, and the real local model.
+
+python tests/bench/providers.py [--chunks 10000] [--model FILE.gguf]
+
+The server runs in a process of its own, behind HTTP_PROXY, so that the program takes it for another machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from corpus import questions, write
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+MODEL = HERE.parents[2] / "shared" / "data" / "models" / "all-MiniLM-L6-v2-q8_0.gguf"
+WAIT_MS = 50
+AT_ONCE = 4
+
+SERVER = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import provider_server as server
+wait, mode = float(sys.argv[2]), sys.argv[3]
+known = {}
+def slow(handler, asked):
+    began = time.perf_counter()
+    rows = [known.setdefault(text, server.vector(text)) for text in asked.texts]
+    answer = server.shaped(asked, rows)
+    time.sleep(max(0, wait - (time.perf_counter() - began)))
+    handler.json(200, answer)
+with server.serving(server.Play(usual=slow if mode == "well" else server.hang)) as play:
+    print(play.url, flush=True)
+    for line in sys.stdin:
+        print(len(play.asked), sum(len(asked.texts) for asked in play.asked), flush=True)
+        play.asked.clear()
+"""
+
+
+def show(what: str, value: str, goal: str = "") -> None:
+    print(f"{what:<70}{value:>14}   {goal}", flush=True)
+
+
+class Server:
+    """A provider that answers after `wait` milliseconds, or never."""
+
+    def __init__(self, wait: float, mode: str = "well") -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SERVER, str(HERE.parent), str(wait / 1000), mode], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        os.environ["HTTP_PROXY"] = self._process.stdout.readline().strip()
+
+    def asked(self) -> tuple[int, int]:
+        """Requests and texts since the last time."""
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        requests, texts = self._process.stdout.readline().split()
+        return int(requests), int(texts)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def options(folder: Path, place: Path):
+    from memory_tui.engine import Options
+
+    config = place / "openclaw.json"
+    section = {"provider": "openai", "outputDimensionality": 256,
+               "remote": {"baseUrl": "http://embed.example/v1", "apiKey": "sk-bench-0123456789"}}
+    config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    return Options(workspace=str(folder), config=str(config), index=str(place / "index.sqlite"), provider="openai",
+                   changes=(("profile", "recommended"),))
+
+
+def secrets(folder: Path, most: int) -> None:
+    from memory_tui.text import secrets as scanner
+
+    text = "".join(path.read_text() for path in sorted((folder / "memory").iterdir()))
+    chunks = [text[at:at + 1600] for at in range(0, len(text), 1600)]
+    chunks = (chunks * (most // len(chunks) + 1))[:most]
+    scanner.find("password: none")
+    began = time.process_time()
+    found = sum(bool(scanner.find(chunk)) for chunk in chunks)
+    show(f"looking for secrets in {most:,} chunks, CPU-seconds ({found} found)",
+         f"{time.process_time() - began:.1f}", "a few")
+
+
+def waiting(folder: Path, place: Path) -> None:
+    """With a server that answers in 50 ms: all the time beside that of the requests, four at once."""
+    from memory_tui.engine import Engine
+
+    server = Server(WAIT_MS)
+    with Engine.open(options(folder, place)) as engine:
+        began = time.perf_counter()
+        report = engine.sync()
+        took = time.perf_counter() - began
+        requests, _ = server.asked()
+        ideal = -(-requests // AT_ONCE) * WAIT_MS / 1000
+        show(f"{report.chunks:,} chunks, {requests} requests of {WAIT_MS} ms, {AT_ONCE} at once: seconds",
+             f"{took:.2f}", f"ideal {ideal:.2f}")
+        show("  of the ideal", f"{took / ideal:.2f}", "<= 1.3")
+    server.close()
+
+
+def cached(folder: Path, place: Path) -> None:
+    """The whole index again: every vector comes from the cache."""
+    from memory_tui.engine import Engine
+
+    server = Server(0)
+    with Engine.open(options(folder, place)) as engine:
+        first = engine.sync()
+        server.asked()
+        began = time.perf_counter()
+        again = engine.sync(force=True)
+        took = time.perf_counter() - began
+        requests, texts = server.asked()
+        show(f"{again.chunks:,} chunks indexed again ({first.chunks:,} at first): requests", f"{requests}", "0")
+        show("  texts sent", f"{texts}", "0")
+        show("  seconds", f"{took:.1f}")
+    server.close()
+
+
+def never(folder: Path, place: Path) -> None:
+    """A provider that never answers: the first answer by words, and the end."""
+    from memory_tui.engine import Engine
+    from memory_tui.errors import IndexUnavailable
+
+    alone = place / "alone"
+    alone.mkdir()
+    chosen = options(folder, alone)
+    question = questions(1)[0]
+
+    def first_answer(engine: Engine) -> float:
+        began = time.perf_counter()
+        engine.start()
+        while True:
+            try:
+                if engine.gather(question, by_words=True).chunks:
+                    return time.perf_counter() - began
+            except IndexUnavailable:  # Nothing is there yet.
+                time.sleep(0.005)
+
+    from dataclasses import replace
+
+    with Engine.open(replace(chosen, provider="none", index=str(alone / "none.sqlite"))) as engine:
+        without = first_answer(engine)
+    server = Server(0, "never")
+    engine = Engine.open(chosen)
+    took = first_answer(engine)
+    time.sleep(1)
+    began = time.perf_counter()
+    engine.close()
+    end = time.perf_counter() - began
+    show("a provider that never answers: first answer by words, seconds", f"{took:.2f}", f"without one {without:.2f}")
+    show("  closing while it is asked, seconds", f"{end:.2f}", "< 0.5")
+    server.close()
+
+
+FLASH = """
+import importlib.util, sys, time
+spec = importlib.util.spec_from_file_location("worker", sys.argv[1])
+worker = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(worker)
+for flash in (True, False):
+    model = worker.Model(sys.argv[2], 1, flash)
+    model.embed("warm")
+    began = time.process_time()
+    for n in range(10):
+        model.embed(f"{n} " + "the quick brown fox jumps over " * 83)
+    print((time.process_time() - began) / 10)
+"""
+
+
+def local(model: Path) -> None:
+    """The real model in its own process."""
+    if importlib.util.find_spec("llama_cpp") is None or not model.is_file():
+        show("local model", "skipped", "needs llama-cpp-python and the model file")
+        return
+    import numpy as np
+
+    from memory_tui.embed.local import Local
+    from memory_tui.embed.options import ProviderSettings
+    from memory_tui.embed.worker import SCRIPT
+
+    provider = Local(ProviderSettings("local", model_path=str(model)))
+    recorded = json.loads((HERE.parent / "embed_reference.json").read_text("utf-8"))
+    vectors = provider.embed([one["text"] for one in recorded], "document")
+    likeness = []
+    for one, vector in zip(recorded, vectors, strict=True):
+        expected = np.frombuffer(base64.b64decode(one["vector"]), "<f2").astype(np.float32)
+        likeness.append(float(vector @ expected / np.linalg.norm(expected)))
+    show("local: least cosine to the recorded vectors", f"{min(likeness):.5f}", ">= 0.999")
+    took = []
+    for question in questions(60):
+        began = time.perf_counter()
+        provider.embed([question], "query")
+        took.append((time.perf_counter() - began) * 1000)
+    show("local: a question, milliseconds (median)", f"{statistics.median(took):.1f}", "< 20")
+    provider.close()
+    done = subprocess.run([sys.executable, "-P", "-c", FLASH, str(SCRIPT), str(model)], capture_output=True, text=True,
+                          check=True)
+    with_it, without = map(float, done.stdout.split())
+    show("local: chunks of 500 tokens a CPU-second with flash attention", f"{1 / with_it:.1f}")
+    show("  times that without it", f"{without / with_it:.2f}", ">= 2")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--model", type=Path, default=MODEL)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        for home in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+            os.environ[home] = str(place / "home")
+        (place / "wait").mkdir()
+        small = write(place / "small", 333)
+        secrets(small, given.chunks)
+        waiting(small, place / "wait")
+        never(small, place)
+        cached(write(place / "large", given.chunks // 3), place)
+    local(given.model)
+
+
+if __name__ == "__main__":
+    main()
