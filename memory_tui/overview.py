@@ -14,13 +14,14 @@ import apsw
 from memory_tui.embed.fallback import Fallback
 from memory_tui.embed.links import LinkState
 from memory_tui.embed.provider import Health
-from memory_tui.index import abilities, lock, sizes
+from memory_tui.index import abilities, lock, sizes, withheld
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.lock import Role
 from memory_tui.index.shrink import Shrink
 from memory_tui.index.sizes import FileSize
-from memory_tui.index.store import Store, Withheld
+from memory_tui.index.store import Store
 from memory_tui.index.vec0 import OFF, Vec0, ability
+from memory_tui.index.withheld import Withheld
 from memory_tui.launch import Plan
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.document import Document, shown_day
@@ -227,7 +228,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
 def _kept_back(store: Store) -> dict[str, str]:
     """What is to be said, by path, of chunks that are not sent to the provider."""
     found: dict[str, list[Withheld]] = {}
-    for chunk in store.withheld():
+    for chunk in withheld.found_in(store):
         found.setdefault(chunk.path, []).append(chunk)
     return {path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
                   f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}" for path, chunks in found.items()}
@@ -290,7 +291,7 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
         freshness=fresh(scan, freshness), embedding_probe=probe, paused=paused,
         notices=(*notices, *_lost(plan, vec0)),
         keeper=writing(store.path, "keeper"), writer=writing(store.path, "lock"), storage=sizes.files(store.path),
-        withheld=tuple(store.withheld()), links=supplied.links)
+        withheld=tuple(withheld.found_in(store)), links=supplied.links)
 
 
 def _full_text(store: Store) -> dict[str, Any]:

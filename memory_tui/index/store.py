@@ -88,20 +88,6 @@ class Counts:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """A chunk that is not sent to the provider, because it looks like a secret of that `kind`."""
-
-    rowid: int
-    path: str
-    start_line: int
-    end_line: int
-    kind: str
-
-    def __str__(self) -> str:
-        return f"withheld: looks like a secret ({self.kind})"
-
-
 _FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
 _LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.chunk_id, c.embedding_id IS NOT NULL"
 _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
@@ -322,19 +308,6 @@ class Store(Database):
         return self.query(
             "SELECT id, hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ? "
             f"AND {free} ORDER BY id LIMIT ?", (after, *space, count))
-
-    def withheld_of(self, hashes: Sequence[str]) -> dict[str, str]:
-        """Which of `hashes` are not sent to the provider, with what secret each looks like."""
-        return dict(self.query("SELECT hash, kind FROM withheld WHERE hash IN (SELECT value FROM json_each(?))",
-                               (json.dumps(list(hashes)),)))
-
-    def withheld(self) -> list[Withheld]:
-        """The chunks that have no vector because they look like secrets, by path and line."""
-        rows = self.query(
-            "SELECT c.id, f.path, c.start_line, c.end_line, w.kind FROM chunks c JOIN withheld w ON w.hash = c.hash "
-            "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
-            "ORDER BY f.path, c.start_line")
-        return [Withheld(*row) for row in rows]
 
     def lacking(self, after: int = 0) -> int:
         """How many chunks with a rowid above `after` have no vector."""

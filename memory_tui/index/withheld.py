@@ -6,6 +6,7 @@ nobody looks at them twice. They stay findable by their words.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,9 +33,38 @@ SERVER = Manner(256, later=True)
 """One that text is sent to; of what it gets at once it makes requests of at most 8,000 bytes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A chunk that is not sent to the provider, because it looks like a secret of that `kind`."""
+
+    rowid: int
+    path: str
+    start_line: int
+    end_line: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"withheld: looks like a secret ({self.kind})"
+
+
+def found_in(store: Store) -> list[Withheld]:
+    """The chunks of `store` that have no vector because they look like secrets, by path and line."""
+    rows = store.query(
+        "SELECT c.id, f.path, c.start_line, c.end_line, w.kind FROM chunks c JOIN withheld w ON w.hash = c.hash "
+        "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
+        "ORDER BY f.path, c.start_line")
+    return [Withheld(*row) for row in rows]
+
+
+def _known(store: Store, hashes: Sequence[str]) -> set[str]:
+    rows = store.query("SELECT hash FROM withheld WHERE hash IN (SELECT value FROM json_each(?))",
+                       (json.dumps(list(hashes)),))
+    return {row[0] for row in rows}
+
+
 def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> list[str]:
     """Those of `digests` whose text in `texts` may be sent; the others are remembered."""
-    known = store.withheld_of(digests)
+    known = _known(store, digests)
     found = {digest: "; ".join(kinds) for digest in digests
              if digest not in known and (kinds := secrets.kinds(texts[digest]))}
     if found:
