@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from tui_support import LARGE, ask, drive, make_app, press, said, sample, settled, text_of
+from tui_support import LARGE, ask, drive, make_app, press, said, sample, settled, text_of, until
 
 from memory_tui.engine import Engine
 from memory_tui.search.trace import Recalled, Trace
@@ -225,6 +226,35 @@ def test_questions_are_asked_once_however_often_knobs_turn(workspace: Path) -> N
         engine.gather = lambda *a, **k: asked.append(a[0]) or real(*a, **k)  # type: ignore[method-assign]
         await press(pilot, "t", "j", "l", "l", "h", "L", "u")
         assert len(asked) == 4
+
+    drive(app, steps)
+
+
+def test_turning_while_questions_are_asked_does_not_ask_them_again(workspace: Path) -> None:
+    write_labels(workspace)
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        engine, asked, release = engine_of(app), [], threading.Event()
+        real = engine.gather
+
+        def slow(query: str, *rest: object) -> object:
+            asked.append(query)
+            assert release.wait(10)
+            return real(query, *rest)  # type: ignore[arg-type]
+
+        engine.gather = slow  # type: ignore[method-assign, assignment]
+        await pilot.press("t", "j")
+        await until(lambda: asked)
+        for key in "llhl":
+            await pilot.press(key)
+        release.set()
+        await settled(pilot)
+        assert len(asked) == 4
+        compared = search_of(app).desk.compared
+        assert compared is not None
+        assert len(compared.changes) == 4
 
     drive(app, steps)
 

@@ -155,6 +155,26 @@ def test_flips_of_a_hit_that_was_left_are_dropped(app: MemoryApp) -> None:
     drive(app, steps)
 
 
+def test_w_on_a_loser_names_a_word_that_recalls_it(workspace: Path) -> None:
+    app = make_app(workspace, changes=OPENCLAW)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hit = await to_first_loser(pilot)
+        await press(pilot, "w")
+        subject = app.screen.query_one(WhyPane).subject
+        assert subject is not None
+        assert subject.questions
+        assert subject.changes is not None
+        await press(pilot, "G")
+        found = subject.questions[0]
+        assert app.engine is not None
+        again = app.engine.rank(app.engine.gather(found.query), app.engine.settings).recalled
+        assert again[found.place - 1].chunk == hit.chunk
+
+    drive(app, steps)
+
+
 # --- depths --------------------------------------------------------------------------------------------------------
 
 def test_enter_goes_deeper_and_escape_back(app: MemoryApp) -> None:

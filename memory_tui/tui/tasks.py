@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.rephrase import Rephrased
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.search.evidence import Evidence
+    from memory_tui.search.trace import Candidate
     from memory_tui.settings import Settings
 
 REST = 0.08
@@ -65,6 +66,27 @@ def find_flips(engine: Engine, evidence: Evidence, settings: Settings, rowid: in
             for found in one_by_one(evidence, settings, row, engine.with_profile):
                 tell(found)
         return found
+
+    return run
+
+
+def find_questions(engine: Engine, evidence: Evidence, days: int, settings: Settings, hit: Candidate, text: str
+                   ) -> Callable[[Tell], tuple[Rephrased, ...]]:
+    """Returns the questions that recall a hit that lost: with a word added, or without those that it lacks."""
+
+    def run(tell: Tell) -> tuple[Rephrased, ...]:
+        from memory_tui.explain.proposed import side_of
+        from memory_tui.explain.rephrase import rephrase
+        from memory_tui.explain.whynot import absent
+        from memory_tui.search.evidence import later
+
+        def ask(query: str) -> Evidence:
+            tell(None)
+            return later(engine.gather(query), days)
+
+        plan = side_of(evidence, settings).plan
+        lacks = absent(plan, text) if hit.text.bm25 is None and " AND " in plan.fts_query else ()
+        return rephrase(ask, evidence, settings, text, hit.chunk.rowid, lacks)
 
     return run
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
 from textual import on
 
+from memory_tui.search.trace import Recalled
 from memory_tui.text.display import safe
 from memory_tui.tui import recalls
 from memory_tui.tui.messages import Worked
 from memory_tui.tui.screens.judging import Judging
 from memory_tui.tui.subject import Subject
-from memory_tui.tui.tasks import find_flips
+from memory_tui.tui.tasks import find_flips, find_questions
 from memory_tui.tui.widgets.results import Results
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_pane import WhyPane
+
+if TYPE_CHECKING:
+    from memory_tui.explain.rephrase import Rephrased
 
 LOOKING = "looking for what would change it"
 
@@ -23,10 +30,12 @@ class Explaining(Judging):
     def __init__(self) -> None:
         super().__init__()
         self._flips_request = 0
+        self._questions_for = ""
 
     @on(RowList.Moved, "#results")
     def explain(self) -> None:
         """Explain the hit under the cursor; what would change it follows."""
+        self.home.bridge.drop("questions")
         shown, engine, tuning = self._answer, self.home.engine, self.home.tuning
         pane, hit = self.query_one(WhyPane), self.query_one(Results).hit
         if shown is None or hit is None or engine is None or tuning is None:
@@ -42,6 +51,8 @@ class Explaining(Judging):
         """Flips of the hit under the cursor, and what else was worked out."""
         if event.kind == "flips" and event.number == self._flips_request:
             self._show_flips(event)
+        elif event.kind == "questions":
+            self._show_questions(event)
         elif event.kind == recalls.KIND and event.done:
             recalls.offer(self, event)
         super().worked(event)
@@ -58,8 +69,7 @@ class Explaining(Judging):
         if subject is None or subject.candidate is None:
             return
         if isinstance(found, Flips) and found.chunk.rowid == subject.candidate.chunk.rowid:
-            pane.show(Subject(subject.evidence, subject.trace, subject.candidate, changes=found, grade=subject.grade,
-                              working="" if event.done else LOOKING))
+            pane.show(replace(subject, changes=found, working="" if event.done else LOOKING))
             if pane.has_focus:
                 pane.stand()
 
@@ -80,7 +90,27 @@ class Explaining(Judging):
             middle = (outsider.start_line + outsider.end_line) // 2
             self.app.push_screen(WhyNotView(self._answer.evidence, outsider.path, middle))
             return
-        self.query_one(WhyPane).focus()
+        pane = self.query_one(WhyPane)
+        pane.focus()
+        if pane.subject is not None and pane.subject.questions is None:
+            self._look_for_questions(pane.subject)
+
+    def _look_for_questions(self, subject: Subject) -> None:
+        """Which word to add to the question, for a hit that lost; each is found by really asking."""
+        engine, tuning, shown, hit = self.home.engine, self.home.tuning, self._answer, subject.candidate
+        if engine is None or tuning is None or shown is None or hit is None or isinstance(hit.verdict, Recalled):
+            return
+        text = shown.evidence.texts.get(hit.chunk.rowid, hit.snippet)
+        self._questions_for = subject.key
+        self.home.bridge.follow("questions", find_questions(
+            engine, shown.dated, tuning.days, tuning.settings, hit, text))
+
+    def _show_questions(self, event: Worked) -> None:
+        pane = self.query_one(WhyPane)
+        if event.error is not None:
+            self.tell_error(event.error)
+        elif event.done and pane.subject is not None and pane.subject.key == self._questions_for:
+            pane.show(replace(pane.subject, questions=cast("tuple[Rephrased, ...]", event.value)))
 
     def do_sides(self) -> None:
         """Two profiles side by side on this question."""

@@ -35,6 +35,7 @@ class Judging(Turning):
         self.desk = Desk()
         self._pending: deque[Change] = deque()
         self._measuring = False
+        self._asking = False
         self._saying = ""
 
     # --- the notebook --------------------------------------------------------------------------------------------
@@ -95,13 +96,18 @@ class Judging(Turning):
             return
         self._measuring = True
         missing = self.desk.missing()
+        if self._asking:
+            # What is asked already is not asked again because a knob was turned meanwhile.
+            return
         if missing:
+            self._asking = True
             self.home.bridge.follow("cases", desks.collect(engine, missing))
         else:
             cases = tuple(self.desk.cases[query.text] for query in self.desk.judged)
             self.home.bridge.follow("measure", desks.measure(cases, tuning))
 
     def _cases_came(self, event: Worked) -> None:
+        self._asking = not event.done
         if event.error is not None:
             self.desk = replace(self.desk, progress="")
             self.tell_error(event.error)
