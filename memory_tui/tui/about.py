@@ -104,7 +104,7 @@ def _linked(out: Sequence[Link], back: Sequence[Link], named: Sequence[Link]) ->
     """Links from the note, to it, and where others name it; each once."""
     if out:
         yield Row("", "Links", head=True)
-    for link in {(link.target, link.target_line, link.written): link for link in out}.values():
+    for link in {(link.target or link.written, link.target_line): link for link in out}.values():
         if link.target:
             line = f":{link.target_line}" if link.target_line else ""
             yield Row("→", one_line(f"{_short(link.target)}{line}"), "link", (link.target, link.target_line or 1))

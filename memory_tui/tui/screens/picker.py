@@ -68,6 +68,7 @@ class Picker(ModalScreen[str | None]):
     def __init__(self, title: str, names: Sequence[str], *, new: str = "") -> None:
         super().__init__()
         self._title, self._names, self._new = title, names, new
+        self._narrowed = ""
         self._folded = [name.removeprefix("memory/") for name in names]
 
     def compose(self) -> ComposeResult:
@@ -86,6 +87,7 @@ class Picker(ModalScreen[str | None]):
         self._narrow(event.value)
 
     def _narrow(self, letters: str) -> None:
+        self._narrowed = letters
         typed = letters.strip()
         found = [self._names[at] for at in closest(self._folded, typed)]
         offered = [typed] if self._new and typed and typed not in found else []
@@ -97,7 +99,10 @@ class Picker(ModalScreen[str | None]):
         getattr(self.query_one(Choices), f"do_{way}")()
 
     def action_take(self) -> None:
-        """Close with the name under the cursor."""
+        """Close with the name under the cursor; who types quickly means what stands in the box by now."""
+        letters = self.query_one(Box).value
+        if letters != self._narrowed:
+            self._narrow(letters)
         choices = self.query_one(Choices)
         self.dismiss(choices.names[choices.cursor] if 0 <= choices.cursor < len(choices.names) else None)
 
