@@ -22,6 +22,7 @@ NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 QUESTION = "how is the omada vlan set up"
 SHOTS = {
     "browse-120x36": ((120, 36), "", ()),
+    "promote-120x36": ((120, 36), "", ("T", "tab", "down", "down", "down", "p")),
     "search-120x36": ((120, 36), QUESTION, ("escape", "down", "down")),
     "why-120x36": ((120, 36), QUESTION, ("escape", *"jjjjjjj", "w")),
     "sides-120x36": ((120, 36), QUESTION, ("escape", "c")),

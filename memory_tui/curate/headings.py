@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memory_tui.curate.lines import Section, sections
+from memory_tui.curate.lines import ITEM, Section, sections
 from memory_tui.text.words import function_words, segmented, stop_words, tokens
 
 CATCH_ALL = "Notes"
@@ -16,6 +16,9 @@ CATCH_ALL = "Notes"
 ENOUGH = 0.12
 """A section that shares less of a text's weight than this does not fit it."""
 _TITLE_COUNTS = 3
+_LEAD_COUNTS = 2
+_LEAD = 3
+"""Words with which an item begins."""
 _NAMED = 75.0
 """rapidfuzz's score from which a typed name means a heading."""
 _LOOSE = re.compile(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|divers)\W*", re.IGNORECASE)
@@ -32,8 +35,9 @@ class Choice:
 def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[Choice]:
     """The sections of a note that `block` could go below, the best first, equal ones in the order of the note.
 
-    A word counts by how few sections have it (inverse document frequency), once a section, and more in a title or in
-    the `heading` that the block stood below.
+    A word counts by how few sections have it (inverse document frequency), once a section, more in a title, and still
+    more there when it is of the `heading` that the block stood below; "Morning" in a text is no such sign. A word
+    with which both the block and an item of the section begin says what they are about.
     """
     found = [section for section in sections(texts) if section.line]
     # A note's own title holds everything, so it says nothing about a place in it.
@@ -44,11 +48,18 @@ def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[Choice]:
     spread = Counter(word for own, body in zip(words, bodies, strict=True) for word in own | body)
     above = _words((heading,))
     wanted = _words((block,)) | above
-    weight = {word: math.log(1 + len(found) / (1 + spread[word])) * (_TITLE_COUNTS if word in above else 1)
-              for word in wanted}
+    weight = {word: math.log(1 + len(found) / (1 + spread[word])) for word in wanted}
     total = sum(weight.values()) or 1.0
-    scores = [sum(weight[word] * (_TITLE_COUNTS if word in own else 1) for word in wanted & (own | body)) / total
-              for own, body in zip(words, bodies, strict=True)]
+
+    begins = _leads((block,))
+    leads = [begins & _leads(texts[section.line:section.last]) for section in found]
+
+    def counts(word: str, title: set[str], lead: set[str]) -> int:
+        return ((_TITLE_COUNTS if word in title else 1) * (_TITLE_COUNTS if word in title & above else 1)
+                * (_LEAD_COUNTS if word in lead else 1))
+
+    scores = [sum(weight[word] * counts(word, own, lead) for word in wanted & (own | body)) / total
+              for own, body, lead in zip(words, bodies, leads, strict=True)]
     choices = [Choice(section, min(1.0, score)) for section, score in zip(found, scores, strict=True)]
     return sorted(choices, key=lambda choice: -choice.score)
 
@@ -73,6 +84,12 @@ def named(texts: Sequence[str], title: str) -> Section | None:
     hit = process.extractOne(title, [section.title for section in found], scorer=fuzz.WRatio,
                              processor=utils.default_process, score_cutoff=_NAMED)
     return found[hit[2]] if hit else None
+
+
+def _leads(texts: Iterable[str]) -> set[str]:
+    """The stems of the words with which list items begin."""
+    items = (line[found.end():] for text in texts for line in text.split("\n") if (found := ITEM.match(line)))
+    return _words(" ".join(re.findall(r"\w+", item)[:_LEAD]) for item in items)
 
 
 def _words(texts: Iterable[str]) -> set[str]:

@@ -107,6 +107,8 @@ async def promoting(workspace: Path, index: Path) -> None:
         while view.reader.page is None or view.reader.page.path != path:
             await asyncio.sleep(0.01)
         view.reader.focus()
+        while app.focused is not view.reader:
+            await asyncio.sleep(0.01)
         marked = [line for line, text in enumerate(view.reader.page.lines, 1) if "zzquux" in text]
         for line in marked:
             view.reader.go_to_line(line)
