@@ -258,7 +258,7 @@ class Upkeep:
 
         self._yield.clear()
         seen = scan(self._plan.roots, store.settled())
-        before = self.freshness(store, seen)
+        stale = bool(self.freshness(store, seen).stale)
         try:
             with lock.wait_for(store.path, self._stop):
                 report = self._supply.run(store, self._stop, lambda provider, outage, manner: syncing.sync(
@@ -272,8 +272,10 @@ class Upkeep:
             self.batches.start()
         if report.cancelled and self._yield.is_set():
             self.request_sync("resume")
-        if report.changed or before.stale:
-            self.freshness(store, scan(self._plan.roots, store.settled()) if report.changed else seen)
+        if report.changed or stale:
+            # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
+            del seen
+            self.freshness(store, scan(self._plan.roots, store.settled()))
         health = self._chain.health()
         self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))
         return report

@@ -146,7 +146,7 @@ def _connect(path: Path) -> apsw.Connection:
             connection.pragma("application_id", schema.APPLICATION_ID)
         _log_ahead(connection)
         connection.pragma("synchronous", "normal")
-        _tune(connection, cache_megabytes=64)
+        _tune(connection, cache_megabytes=48, mapped_megabytes=0)
         if version < schema.SCHEMA_VERSION:
             _migrate(connection)
     except BaseException:
@@ -187,13 +187,14 @@ def _connect_read_only(path: Path) -> apsw.Connection:
         if version == 0:
             raise IndexEmpty(f"There is nothing in the index {path} yet.", "Wait, or run memory-tui index.")
         raise _Unusable("is of an older version of memory-tui")
-    _tune(connection, cache_megabytes=16)
+    _tune(connection, cache_megabytes=16, mapped_megabytes=1024)
     return connection
 
 
-def _tune(connection: apsw.Connection, cache_megabytes: int) -> None:
+def _tune(connection: apsw.Connection, cache_megabytes: int, mapped_megabytes: int) -> None:
+    """Readers map the file; who writes would have all of it in memory in the end, and gains nothing."""
     connection.pragma("cache_size", -1024 * cache_megabytes)
-    connection.pragma("mmap_size", 1024 * _MEGABYTE)
+    connection.pragma("mmap_size", mapped_megabytes * _MEGABYTE)
     connection.pragma("temp_store", "memory")
     connection.pragma("journal_size_limit", 64 * _MEGABYTE)
 

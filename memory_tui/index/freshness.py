@@ -9,7 +9,8 @@ from typing import Literal
 from memory_tui.errors import Unreadable
 from memory_tui.index.deltas import Thresholds, waits
 from memory_tui.index.shrink import Devices, Shrink, sort_out
-from memory_tui.index.store import CHANGED, SKEW_NS, TICK_NS, FileRow
+from memory_tui.index.store import CHANGED, FileRow
+from memory_tui.index.ticks import SKEW_NS, TICK_NS
 from memory_tui.settings import Settings
 from memory_tui.workspace import sources
 from memory_tui.workspace.roots import Found, LeftOut, Roots, Scan

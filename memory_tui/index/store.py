@@ -21,6 +21,7 @@ from memory_tui.errors import QueryError
 from memory_tui.index import abilities
 from memory_tui.index.database import Database, Rows, explained
 from memory_tui.index.schema import RECIPE, Recipe
+from memory_tui.index.ticks import settle
 from memory_tui.index.vec0 import Vec0
 from memory_tui.text.words import or_query
 from memory_tui.workspace.walk import Settled
@@ -29,10 +30,6 @@ RowIds = npt.NDArray[np.int64]
 Bm25 = npt.NDArray[np.float64]
 Table = Literal["chunks_fts", "chunks_words"]
 
-TICK_NS = 20_000_000
-"""Longest step of a file system's clock: a note saved twice within it can have one modification time for both."""
-SKEW_NS = 2_000_000_000
-"""A time further ahead than this was set by somebody, it is not the tick of a save."""
 MAX_NEIGHBOURS = 4096
 """vec0 refuses to find more in one query."""
 
@@ -162,9 +159,7 @@ class Store(Database):
         """What the disk has to say of a note for its row to hold without another look; kept until the rows change."""
         rows = self.known()
         if self._settled[0] != self._known[0]:
-            self._settled = self._known[0], {
-                path: (row.size, row.mtime_ns, round(row.indexed_at * 1e9)) for path, row in rows.items()
-                if row.state == "ok" and row.hash and not -TICK_NS < row.mtime_ns - row.indexed_at * 1e9 < SKEW_NS}
+            self._settled = self._known[0], settle(rows.values())
         return self._settled[1]
 
     def _relearn(self, ids: list[int], rows: dict[str, FileRow], paths: dict[int, str]) -> None:

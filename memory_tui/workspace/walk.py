@@ -64,8 +64,8 @@ class Scan(NamedTuple):
         return len(self.found) + self.quiet
 
 
-Settled = Mapping[str, tuple[int, int, int]]
-"""Size and modification time of notes by stored path, and the latest `ctime_ns` that is no news."""
+Settled = Mapping[str, Mapping[str, tuple[int, int, int]]]
+"""Size and modification time of notes, and the latest `ctime_ns` that is no news; by stored folder, then by name."""
 
 
 def storable(path: str) -> str:
@@ -203,25 +203,24 @@ class Walk:
         todo: list[tuple[str, str]],
     ) -> None:
         start = "" if prefix == "." else prefix + "/"
-        settled = _NOTHING.get if singles else self._settled.get
+        settled = _NOTHING.get if singles else self._settled.get(start, _NOTHING).get
         quiet = 0
         for entry in entries:
             name = entry.name
-            stored = start + name
             try:
                 # For what is as it was, no more is done than the stat that tells it: nothing else could have its times.
-                if (was := settled(stored)) is not None:
+                if (was := settled(name)) is not None:
                     size, mtime, latest = was
                     status = entry.stat(follow_symlinks=False)
                     if mtime == status.st_mtime_ns and size == status.st_size and latest >= status.st_ctime_ns:
                         quiet += 1
                         continue
-                self._sort(entry, stored if name.isascii() else start + storable(name), root, singles, todo)
+                self._sort(entry, start + (name if name.isascii() else storable(name)), root, singles, todo)
             except FileNotFoundError:
                 # Removed since the folder was listed: nothing is there to report.
                 continue
             except OSError as error:
-                self._skip(storable(stored), "unreadable", f"It cannot be looked at: {error.strerror}.")
+                self._skip(start + storable(name), "unreadable", f"It cannot be looked at: {error.strerror}.")
         self.quiet += quiet
 
     def _sort(self, entry: os.DirEntry[str], stored: str, root: str, singles: Iterable[Inode | str],
@@ -250,7 +249,7 @@ class Walk:
         return storable(os.path.relpath(folder, self._base)) if above else stored
 
 
-_NOTHING: Settled = {}
+_NOTHING: Mapping[str, tuple[int, int, int]] = {}
 _by_path = operator.itemgetter(0)
 _DUPLICATE = "The same file is read under another path already."
 _NOT_MARKDOWN = "Only names that end in .md are notes."
