@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
     Change = Callable[[Notebook], Notebook]
 
+SETTLES = 10
+"""Questions after which what was gathered is settled: it stays for as long as it is measured, and looking through it
+for garbage would stop the screen."""
 NO_LABELS = "v judges a hit; then every turn is measured on the questions you judged"
 
 
@@ -113,9 +117,12 @@ class Judging(Turning):
             self.tell_error(event.error)
         elif isinstance(event.value, Progress):
             self.desk = replace(self.desk, progress=event.value.words)
+            if event.value.done % SETTLES == 0:
+                gc.freeze()
         elif event.done:
             found = cast("dict[str, Case]", event.value)
             self.desk = replace(self.desk, cases={**self.desk.cases, **found}, progress="")
+            gc.freeze()
             if self.desk.notebook is not None:
                 self.desk = self.desk.labelled(self.desk.notebook)
             self.measure()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -52,7 +53,10 @@ class NoiseView(Report):
     def came(self, value: object) -> None:
         """The measured floor."""
         if isinstance(value, Noise):
-            self.noise = value
+            first, self.noise = self.noise is None, value
+            if first:
+                # The questions stay while minScore is moved; looking through them for garbage would stop the screen.
+                gc.freeze()
 
     def subtitle(self) -> str:
         """What the right chunks were told by."""
