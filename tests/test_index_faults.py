@@ -274,7 +274,7 @@ def test_a_disk_that_fills_up_during_a_rebuild_leaves_the_old_index(
     with opened() as engine:
         engine.sync()
         before = engine.status()
-    lines = with_room(workspace, index, before.db_bytes // 2, "force")
+    lines = with_room(workspace, index, 150_000, "force")
     assert "IndexUnavailable" in lines[0]
     assert lines[1].split() == [str(before.chunks), "0"]
     with opened() as engine:
@@ -398,3 +398,81 @@ def test_an_index_that_is_read_while_it_is_made_has_whole_notes(
     reader = Store.open(index, read_only=True)
     assert check.problems(reader) == []
     reader.close()
+
+
+def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
+        opened: Callable[[], Engine], index: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memory_tui.index import filesystem
+
+    monkeypatch.setattr(filesystem, "kind", lambda path: "nfs4")
+    engine = opened()
+    engine.sync()
+    assert "other machines" in said(heard)
+    assert not index.with_name(f"{index.name}-wal").exists()
+    whole(engine)
+    assert engine.sync(force=True).rebuilt
+    whole(engine)
+
+
+@pytest.mark.parametrize(("point", "kind"), [("/", "ext4"), ("/mnt/a b", "9p"), ("/mnt", "nfs4")])
+def test_the_nearest_mount_tells_the_kind(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, kind: str) -> None:
+    from memory_tui.index import filesystem
+
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text("27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
+                      "30 27 0:9 / /mnt rw shared:1 - nfs4 host:/x rw\n"
+                      "31 30 0:9 / /mnt/a\\040b rw - 9p host rw\nrubbish\n")
+    monkeypatch.setattr(filesystem, "_MOUNTS", mounts)
+    assert filesystem.kind(Path(point) / "deep" / "index.sqlite") == kind
+    assert bool(filesystem.shared(Path(point) / "i")) == (kind != "ext4")
+
+
+HUNG = """
+import os, signal, sys
+from memory_tui.engine import Engine, Options
+engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
+engine.start()
+assert engine.wait_idle(15)
+print("keeping", flush=True)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_a_keeper_that_hangs_is_named_and_stops_nobody(
+        opened: Callable[[], Engine], workspace: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITED", "1")
+    command = [sys.executable, "-c", HUNG, str(workspace), str(index)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "keeping\n"
+        engine = opened()
+        keeper = engine.status().keeper
+        assert keeper is not None
+        assert keeper.pid == child.pid
+        (workspace / "memory" / "new.md").write_text("a zebra")
+        assert engine.sync().indexed == 1
+        assert engine.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_a_small_file_system_that_is_full_is_named(workspace: Path, tmp_path: Path, heard: Heard) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)], capture_output=True,
+                             check=False)
+    if mounted.returncode:
+        pytest.skip("no small file system can be made here")
+    try:
+        options = Options(workspace=str(workspace), index=str(place / "index.sqlite"), provider="scripted")
+        with Engine.open(options, heard) as engine:
+            with pytest.raises(IndexUnavailable, match="disk is full") as error:
+                engine.sync()
+            assert str(place) in error.value.message
+            assert "MB left" in error.value.message
+            assert engine.status().freshness.total == NOTES
+    finally:
+        subprocess.run(["umount", str(place)], check=True)

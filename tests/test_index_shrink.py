@@ -103,6 +103,22 @@ def test_an_extra_path_taken_out_of_the_configuration_needs_no_answer(tmp_path):
     memory.store.close()
 
 
+def test_the_command_says_what_it_holds_back_and_takes_the_answer(memory, capsys):
+    from memory_tui.cli import main
+
+    index = memory.store.path
+    memory.store.close()
+    for number in range(8):
+        (memory.folder / f"memory/{number}.md").unlink()
+    command = ["index", "--workspace", str(memory.folder), "--index", str(index), "--provider", "scripted"]
+    assert main(command) == 0
+    assert "8 of 11 notes vanished at once" in capsys.readouterr().err
+    assert main([*command, "--accept-shrink"]) == 0
+    said = capsys.readouterr()
+    assert "8 removed" in said.out
+    assert "vanished" not in said.err
+
+
 def row(number):
     return FileRow(number, f"memory/{number}.md", "memory", "h", 0, 1, "ok", "", 0.0, 1)
 

@@ -53,9 +53,10 @@ def _index(given: argparse.Namespace) -> int:
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
         if hasattr(given, "yes"):
             report.agreed(engine.embedding.agree(how="index --yes", sync=False), as_json=hasattr(given, "json"))
-        if hasattr(given, "accept_shrink"):
-            engine.accept_shrink()
-        outcome = engine.sync(force=hasattr(given, "force"), reason="cli")
+        accepts, force = hasattr(given, "accept_shrink"), hasattr(given, "force")
+        outcome = engine.accept_shrink() if accepts else engine.sync(force=force, reason="cli")
+        if accepts and force:
+            outcome = engine.sync(force=True, reason="cli")
         report.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0
 

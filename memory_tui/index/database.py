@@ -16,7 +16,7 @@ from typing import Any, Self
 import apsw
 
 from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
-from memory_tui.index import abilities, schema, vec0
+from memory_tui.index import abilities, filesystem, schema, vec0
 from memory_tui.index.place import create, move_aside, place
 
 Rows = list[tuple[Any, ...]]
@@ -144,7 +144,10 @@ def _connect(path: Path) -> apsw.Connection:
         if version == 0:
             connection.pragma("page_size", schema.PAGE_SIZE)
             connection.pragma("application_id", schema.APPLICATION_ID)
-        _log_ahead(connection)
+        if filesystem.shared(path):
+            connection.pragma("journal_mode", "delete")
+        else:
+            _log_ahead(connection)
         connection.pragma("synchronous", "normal")
         _tune(connection, cache_megabytes=48, mapped_megabytes=0)
         if version < schema.SCHEMA_VERSION:

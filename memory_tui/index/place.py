@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from memory_tui.errors import IndexUnavailable
+from memory_tui.index import filesystem
 
 _SIDES = ("", "-wal", "-shm")
 
@@ -27,6 +28,9 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
         raise IndexUnavailable(
             f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
             "Name another file with --index, or delete this one; it is made again from the notes.")
+    if name := filesystem.shared(where):
+        notices.append(f"The index {where} lies on a file system that other machines can write to ({name}): it is kept "
+                       "without a write-ahead log, so searches can wait for a moment while it is written.")
     try:
         return create(where)
     except OSError as error:
