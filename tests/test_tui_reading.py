@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from tui_support import LARGE, SMALL, drive, enter, make_app, press, said, sample, settled, text_of, until
+from tui_support import LARGE, SMALL, ask, drive, enter, make_app, press, said, sample, settled, text_of, until
 
 from memory_tui.agent import recall_log
 from memory_tui.agent.recall_log import Entry, LoggedHit
@@ -142,6 +142,45 @@ def test_lines_that_an_agent_was_given_are_marked(workspace: Path) -> None:
         marked = [line for line in text_of(app).splitlines() if "•" in line]
         assert len(marked) == 3
         assert "Ben Calloway" in marked[0]
+
+    drive(app, steps)
+
+
+def test_lines_that_a_question_recalled_here_are_marked(workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        assert "here " not in about(app)
+        await ask(pilot, "omada router vlan")
+        await press(pilot, "1")
+        view = app.screen
+        assert isinstance(view, BrowseView)
+        view.go_to("memory/network.md")
+        await settled(pilot)
+        assert "recalled since the app was opened" in about(app)
+        assert "•" in text_of(app)
+
+    drive(app, steps)
+
+
+def test_what_is_known_of_a_note_follows_the_index(workspace: Path) -> None:
+    (workspace / "memory" / "empty.md").write_text("", "utf-8")
+    app = make_app(workspace, changes=[("sync.onSearch", "false")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        view = app.screen
+        assert isinstance(view, BrowseView)
+        view.go_to("memory/empty.md")
+        await settled(pilot)
+        assert "memory/empty.md  empty" in text_of(app)
+        assert about(app).startswith("state fresh")
+        (workspace / "memory" / "empty.md").write_text("# no longer\n", "utf-8")
+        app.bridge.look()
+        await settled(pilot)
+        assert about(app).startswith("state changed")
+        await press(pilot, "r")
+        assert about(app).startswith("state fresh")
+        assert "chunk 1 of 1" in text_of(app)
 
     drive(app, steps)
 

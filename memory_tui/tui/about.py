@@ -78,9 +78,14 @@ def _age(file: FileRow, aging: Aging) -> str:
     return f"{words}: {what} × {factor:.3f}, half after {aging.half_life:g} d"
 
 
-def gather(engine: Engine, page: Page) -> About:
-    """What is known of the note on `page`; reads the disk, so for worker threads only."""
+def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
+    """What is known of the note on `page`; `here` are lines that questions asked in the app recalled.
+
+    Reads the disk, so for worker threads only.
+    """
     rows, recalled = _recalls(engine, page)
+    if here:
+        rows.append(Row("here", f"{plural(len(here), 'line')} recalled since the app was opened"))
     budget = _budget(engine, page)
     links = _link_index(engine.plan.roots)
     out = [link for link in links.links(page.path) if link.target != page.path or link.target_line]
@@ -89,7 +94,7 @@ def gather(engine: Engine, page: Page) -> About:
     for link in out:
         if link.target:
             leads[link.line] += ((link.target, link.target_line or 1),)
-    return replace(budget, rows=tuple(rows), recalled=recalled, links=leads)
+    return replace(budget, rows=tuple(rows), recalled=recalled | here, links=leads)
 
 
 @lru_cache(maxsize=4)

@@ -30,6 +30,7 @@ from memory_tui.tui.widgets.truth_bar import Progress
 
 if TYPE_CHECKING:
     from memory_tui.engine import Engine, Options
+    from memory_tui.search.trace import Trace
     from memory_tui.tui.session import Tuning
 
 
@@ -73,6 +74,8 @@ class MemoryApp(Doing):
         self.facts_signal: Signal[Facts] = Signal(self, "facts")
         self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
         self.started = time.time()
+        self.recalled: dict[str, set[int]] = {}
+        """Lines (from 1) of notes that questions asked here recalled, kept as long as the app runs."""
         self._query = query
         self._told_facts = 0.0
         self.add_modes(("browse", "search", "index"))
@@ -89,6 +92,13 @@ class MemoryApp(Doing):
         self.engine, self.tuning, self.facts, self.progress = None, None, None, None
         self.workspace_name, self.suggestions, self._query, self.started = name, (), "", time.time()
         self.news.clear()
+        self.recalled.clear()
+
+    def was_recalled(self, trace: Trace | None) -> None:
+        """Remember which lines an answer gave, for the reader to mark."""
+        for hit in trace.recalled if trace is not None else ():
+            lines = range(hit.chunk.start_line, hit.chunk.end_line + 1)
+            self.recalled.setdefault(hit.chunk.path, set()).update(lines)
 
     def _view(self, mode: str) -> Screen[Any]:
         """Make the view of `mode` when it is first shown; its module is imported then."""

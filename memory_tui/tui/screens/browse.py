@@ -54,6 +54,7 @@ class BrowseView(CuratingView):
 
     def facts_changed(self, facts: Facts, /) -> None:
         """List the files; read the note under the cursor again when it changed on disk."""
+        super().facts_changed(facts)
         self.listed.show(facts.rows, facts.today, facts.aging)
         if not facts.rows:
             self.reader.say(

@@ -75,7 +75,7 @@ class Changes(RowList):
         if isinstance(entry, Commit):
             return [when, (f" git {entry.hash[:8]} ", "mark"), (fit(one_line(entry.author, 20), 20), "muted")]
         state, style = self._state(entry)
-        return [when, (f" {entry.kind} ", "muted"), (state, style)]
+        return [when, (f" {entry.kind}  ", "muted"), (state, style)]
 
     def _state(self, entry: Entry) -> tuple[str, str]:
         if entry.state == "draft":

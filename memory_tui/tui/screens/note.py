@@ -16,6 +16,7 @@ from textual.widgets import Input
 from memory_tui.errors import MemoryTuiError
 from memory_tui.tui import about
 from memory_tui.tui.actions import bindings
+from memory_tui.tui.facts import Facts
 from memory_tui.tui.finding import MOST, Match, find_in
 from memory_tui.tui.page import Page
 from memory_tui.tui.screens.base import View
@@ -106,7 +107,22 @@ class NoteView(View):
         """Tell what is known of the note in the reader, first without a look at other files."""
         self.query_one(AboutPane).show(self._own_facts(page))
         if page.whole:
-            self.run("about", partial(about.gather, page=page), self._about_came, self._nothing_known)
+            here = frozenset(self.home.recalled.get(page.path, ()))
+            self.run("about", partial(about.gather, page=page, here=here), self._about_came, self._nothing_known)
+
+    def facts_changed(self, _facts: Facts, /) -> None:
+        """State, age and size of the note that is shown may be other ones now."""
+        page = self.reader.page
+        if page is not None:
+            told = self.told.rows if self.told is not None and self.told.path == page.path else ()
+            self.query_one(AboutPane).show([*self._own_facts(page), *told])
+
+    def on_screen_resume(self) -> None:
+        """Questions may have been asked meanwhile."""
+        super().on_screen_resume()
+        page = self.reader.page
+        if page is not None and page.whole and self.home.engine is not None:
+            self.page_shown(page)
 
     def _own_facts(self, page: Page) -> list[about.Row]:
         facts = self.home.facts

@@ -181,6 +181,7 @@ class SearchView(Explaining):
         box.input.value = question
         box.ask_now()
         box.input.remember()
+        self.home.was_recalled(self.trace)
         self.query_one(Results).focus()
 
     def events_came(self, events: Sequence[Event]) -> None:

@@ -177,7 +177,7 @@ class FileTree(RowList):
             yield f"{factor_word(self._aging.factor(file)):>5}" if self._aging.on else "", "lost"
         if width >= 36:
             yield f"{size_word(file.size):>5}", "muted"
-        yield f"{f'{size_word(file.chunks)}c':>5} ", "muted"
+        yield f" {f'{size_word(file.chunks)}c':>3} ", "muted"
 
 
 def _first_file(found: Sequence[Group]) -> str | None:

@@ -74,6 +74,8 @@ class Reader(RowList):
         name = fit_path(safe(self.page.path), 60)
         chunk, count = self.page.chunk_at(self.cursor + 1), len(self.page.chunks)
         where = f"chunk {chunk + 1} of {count}" if chunk >= 0 else "not in a chunk" if count else "not indexed yet"
+        if self.page.whole and not self.page.size:
+            where = "empty"
         if not self.page.whole:
             where = "reading the rest ..."
         self.name_frame(Content(f"{name}  {where}"))
