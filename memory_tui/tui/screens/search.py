@@ -181,7 +181,6 @@ class SearchView(Explaining):
         box.input.value = question
         box.ask_now()
         box.input.remember()
-        self.home.was_recalled(self.trace)
         self.query_one(Results).focus()
 
     def events_came(self, events: Sequence[Event]) -> None:
@@ -234,6 +233,7 @@ class SearchView(Explaining):
         box = self.query_one(QueryBox)
         box.ask_now()
         box.input.remember()
+        self.home.was_recalled(self.trace)
         self.query_one(Results).focus()
 
     def do_scroll_down(self) -> None:
