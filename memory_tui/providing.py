@@ -26,7 +26,7 @@ def settings(choices: Choices, consents: Consents) -> ProviderSettings:
     may_send = _may_send(choices, consents)
     if config.provider not in ("", "auto", choices.provider):
         return ProviderSettings(requested=choices.provider, env=_lookup(config), may_send=may_send,
-                                batches=_batches(config))
+                                batches=_batches(choices))
     dims = config.value("outputDimensionality")
     fallback = str(config.value("fallback") or "")
     folder = config.value("local.modelCacheDir")
@@ -40,7 +40,7 @@ def settings(choices: Choices, consents: Consents) -> ProviderSettings:
         document_input_type=str(config.value("documentInputType") or ""),
         jobs=_jobs(config), model_path=str(config.value("local.modelPath") or ""),
         model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None, env=_lookup(config),
-        may_send=may_send, batches=_batches(config))
+        may_send=may_send, batches=_batches(choices))
 
 
 def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool]:
@@ -52,9 +52,10 @@ def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool
     return may_send
 
 
-def _batches(config: Config) -> Batches:
-    seconds = config.value("sync.embeddingBatchTimeoutSeconds")
-    return Batches(batch_seconds=float(seconds) if isinstance(seconds, int) else None)
+def _batches(choices: Choices) -> Batches:
+    seconds = choices.config.value("sync.embeddingBatchTimeoutSeconds")
+    return Batches(concurrency=choices.settings.whole("remote.concurrency"),
+                   batch_seconds=float(seconds) if isinstance(seconds, int) else None)
 
 
 def _jobs(config: Config) -> Jobs:

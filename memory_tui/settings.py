@@ -80,6 +80,8 @@ KNOBS: tuple[Knob, ...] = (
     Knob("store.fts.tokenizer", "tokenizer", "unicode61",
          "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese",
          choices=("unicode61", "trigram")),
+    Knob("remote.concurrency", "requests at once", 4, "how many requests for vectors a server gets at the same time",
+         1, 64, 1, 1),
     Knob("remote.withholdSecrets", "withhold secrets", True,
          "never send text that looks like a password or key to a provider elsewhere"),
     Knob("cache.enabled", "cache", True, "keep vectors of text that is gone, in case it comes back"),

@@ -228,3 +228,13 @@ def test_a_text_that_stands_in_many_notes_is_sent_once(play: Play, notes: Path, 
         assert report.embedded == 9
     texts = [text for request in play.asked for text in request.texts if text != "memory"]
     assert len(texts) == len(set(texts)) == 9
+
+
+def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_path: Path) -> None:
+    for number in range(600):
+        (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
+    chosen = options(tmp_path, play)
+    with Engine.open(replace(chosen, changes=(*chosen.changes, ("remote.concurrency", "2")))) as engine:
+        assert engine.sync().error == ""
+        assert engine.status().embedded == engine.status().chunks
+    assert play.most_at_once == 2

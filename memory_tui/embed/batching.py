@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 _FAILURES_TO_SEQUENTIAL = 2
 _SUCCESSES_TO_CONCURRENT = 32
@@ -42,6 +45,27 @@ class Width:
         self._most = most
         self._failures = 0
         self._successes = 0
+        self._running = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait until one more request may run, whichever call it belongs to. For one event loop."""
+        while self._running >= self.now:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            free = self.now - self._running
+            while self._waiting and free > 0:
+                turn = self._waiting.popleft()
+                if not turn.done():  # Who was cancelled meanwhile leaves the turn to the next.
+                    turn.set_result(None)
+                    free -= 1
 
     @property
     def now(self) -> int:

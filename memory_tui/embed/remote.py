@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import tenacity
@@ -101,10 +102,13 @@ class Remote(Careful):
 
         async def work(number: int) -> None:
             while waiting and number < self._width.now and all(one.state in OF_THE_TEXT for one in failures):
-                try:
-                    await self._fill(waiting.popleft(), texts, kind, done)
-                except ProviderFailure as failure:
-                    failures.append(failure)
+                group = waiting.popleft()
+                # A question does not queue behind notes.
+                async with self._width.slot() if kind == "document" else nullcontext():
+                    try:
+                        await self._fill(group, texts, kind, done)
+                    except ProviderFailure as failure:
+                        failures.append(failure)
 
         await asyncio.gather(*map(work, range(min(self._width.now, len(waiting)))))
         # What is wrong with the provider matters more than what is wrong with a text.

@@ -134,10 +134,13 @@ class Embedder:
 
 
 class _Ahead:
-    """Calls functions in their order: on a thread of their own for who is `slow`, otherwise at once."""
+    """Calls functions in their order: two at a time on threads of their own for who is `slow`, otherwise at once.
+
+    With two the provider has work while the answer to the first one is taken apart.
+    """
 
     def __init__(self, slow: bool) -> None:
-        self._pool = ThreadPoolExecutor(1, "embed-ahead") if slow else None
+        self._pool = ThreadPoolExecutor(2, "embed-ahead") if slow else None
 
     def __enter__(self) -> Self:
         return self
