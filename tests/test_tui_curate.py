@@ -26,6 +26,7 @@ from tui_support import (
 
 from memory_tui.tui.actions import ACTIONS
 from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.draft import left_over
 from memory_tui.tui.screens.browse import BrowseView
 from memory_tui.tui.screens.confirm import Confirm
 from memory_tui.tui.screens.edit import EditArea, EditView
@@ -210,6 +211,54 @@ def test_what_is_not_saved_is_asked_about(app: MemoryApp, workspace: Path) -> No
         await press(pilot, "escape", "y")
         assert isinstance(app.screen, BrowseView)
         assert files(workspace) == before
+
+    drive(app, steps)
+
+
+def test_what_was_typed_comes_back_after_a_crash(app: MemoryApp, workspace: Path) -> None:
+    async def crashing(pilot: Pilot[int]) -> None:
+        await to_editor(pilot, LOG, LINE)
+        await press(pilot, *"typed")
+        view = app.screen
+        assert isinstance(view, EditView)
+        while not view.resting or app.bridge.busy:
+            await pilot.pause(0.02)
+        # The app ends here without being asked, like one that is killed.
+
+    drive(app, crashing)
+    note = workspace / LOG
+    note.write_text(note.read_text("utf-8") + "- appended by the agent\n", "utf-8")
+    later = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        area = await to_editor(pilot, LOG, LINE)
+        assert area.text.splitlines()[3].startswith("typed- Backup")
+        assert "is back" in said(later)
+        await press(pilot, "ctrl+s")
+        assert isinstance(later.screen, Resolve), "what the agent wrote meanwhile was not looked at"
+        await press(pilot, "ctrl+s")
+        text = note.read_text("utf-8")
+        assert "typed- Backup" in text
+        assert text.endswith("- appended by the agent\n")
+        await to_editor(pilot, LOG, LINE)
+        assert "is back" not in said(later)
+
+    drive(later, steps)
+
+
+def test_what_was_thrown_away_does_not_come_back(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_editor(pilot, LOG, LINE)
+        await press(pilot, *"typed")
+        view = app.screen
+        assert isinstance(view, EditView)
+        while not view.resting or app.bridge.busy:
+            await pilot.pause(0.02)
+        await press(pilot, "escape", "y")
+        area = await to_editor(pilot, LOG, LINE)
+        assert "typed" not in area.text
+        assert app.engine is not None
+        assert left_over(app.engine) == ""
 
     drive(app, steps)
 

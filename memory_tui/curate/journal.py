@@ -178,7 +178,7 @@ class Journal:
         if len(kept) == len(entries):
             return 0
         beside = self._file.with_suffix(".new")
-        _write(beside, b"".join(map(_line, kept)))
+        write_private(beside, b"".join(map(_line, kept)))
         beside.replace(self._file)
         self._sweep({name for entry in kept for name in _texts(entry)})
         return len(entries) - len(kept)
@@ -225,7 +225,7 @@ class Journal:
         if not blob.exists():
             try:
                 beside = blob.with_suffix(".new")
-                _write(beside, zlib.compress(data, 1))
+                write_private(beside, zlib.compress(data, 1))
                 beside.replace(blob)
             except OSError as error:
                 raise _broken(blob, error) from None
@@ -273,7 +273,8 @@ def _name(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_private(path: Path, data: bytes) -> None:
+    """Make the file `path` of `data`, for its user alone, and have it on the disk. Raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         view = memoryview(data)

@@ -23,6 +23,7 @@ from memory_tui.tui import messages
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.bridge import Bridge, Opener
 from memory_tui.tui.doing import Doing
+from memory_tui.tui.draft import left_over
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.theme import THEMES, first_theme, greys
 from memory_tui.tui.widgets.event_log import KEPT
@@ -148,6 +149,7 @@ class MemoryApp(Doing):
         gc.freeze()
         for view in self.views:
             view.engine_opened()
+        self.bridge.tell(partial(left_over, event.engine))
 
     @on(messages.EngineRefused)
     def _refused(self, event: messages.EngineRefused) -> None:
@@ -223,7 +225,8 @@ class MemoryApp(Doing):
 
     @on(messages.Told)
     def _told(self, event: messages.Told) -> None:
-        self.tell(event.text)
+        if event.text:
+            self.tell(event.text)
 
 
 def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> int:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from memory_tui.text.display import safe
+from typing import TYPE_CHECKING
+
+from memory_tui.text.display import one_line, safe
+
+if TYPE_CHECKING:
+    from memory_tui.engine import Engine
 
 
 class Draft:
@@ -33,3 +38,11 @@ class Draft:
 def _visible(line: str) -> str:
     """`line` safe to show; a tab stays a tab, because an editor draws it as space."""
     return line if line.isprintable() else "\t".join(map(safe, line.split("\t")))
+
+
+def left_over(engine: Engine) -> str:
+    """What editors left unsaved, as a sentence, empty when nothing; for worker threads."""
+    from memory_tui.curate.unsaved import left
+
+    paths = dict.fromkeys(one_line(one.path) for one in left(engine.curator.journal.folder))
+    return f"Typed but not saved, and kept: {', '.join(paths)}. i on the note brings it back." if paths else ""

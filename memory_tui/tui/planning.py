@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from memory_tui.tui.draft import Draft
 from memory_tui.tui.screens.preview import Planned
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Curator, Done
     from memory_tui.curate.preview import Effect
     from memory_tui.curate.record import Change
+    from memory_tui.curate.unsaved import Typing, Unsaved
     from memory_tui.engine import Engine
 
 
@@ -104,15 +106,34 @@ def begun_since(engine: Engine, kind: str, since: float) -> bool:
     return bool(entries) and entries[0].at >= since
 
 
-def opened(engine: Engine, path: str, most: int) -> tuple[bytes | None, str]:
-    """The bytes of a note and how an editor shows them. Raises EditRefused for more than `most` bytes."""
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A note as an editor begins with it: its bytes, how they are shown, what keeps the typing, what was left of it."""
+
+    before: bytes | None
+    shown: str
+    typing: Typing
+    left: Unsaved | None
+
+
+def opened(engine: Engine, path: str, most: int) -> Opened:
+    """A note for an editor; with what was typed and not saved last time, the bytes are those that it was begun on.
+
+    Raises EditRefused for more than `most` bytes.
+    """
     from memory_tui.curate.lines import shown
+    from memory_tui.curate.unsaved import Typing, left
     from memory_tui.errors import EditRefused
 
     data = engine.curator.read(path)
     if data is not None and len(data) > most:
         raise EditRefused(f"{path} has {len(data):,} bytes, too many to edit here.", "e opens it in your editor.")
-    return data, shown(data, path)
+    folder = engine.curator.journal.folder
+    found = next(iter(left(folder, path)), None)
+    if found is not None and found.text == Draft(shown(data, path)).text:
+        found = None
+    before = found.before if found is not None else data
+    return Opened(before, shown(before, path), Typing(folder, path, found), found)
 
 
 def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:

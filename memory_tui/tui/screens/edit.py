@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,13 +26,17 @@ from memory_tui.tui.widgets.impact import Impact, QuestionInput
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done
+    from memory_tui.curate.unsaved import Typing
     from memory_tui.engine import Engine
 
 MOST = 1_000_000
 """Bytes of the largest note that is edited here; larger ones are for $EDITOR."""
 
 REST = 0.6
-"""Seconds without a key press after which the effect on the question is looked at."""
+"""Seconds without a key press after which what was typed is kept, and its effect on the question looked at."""
+
+KEEP = 3.0
+"""Seconds after which it is kept although the keys do not rest."""
 
 COLOURED = 2_000
 """Lines up to which Markdown is coloured while typing."""
@@ -61,6 +67,9 @@ class EditView(View):
         self._before: bytes | None = None
         self._draft: Draft | None = None
         self._timer: Timer | None = None
+        self._typing: Typing | None = None
+        self._turn = 0
+        self._kept = 0.0
 
     def compose_view(self) -> Iterable[Widget]:
         """The text, and what saving it would do."""
@@ -84,17 +93,21 @@ class EditView(View):
         """Nothing but typing is done here."""
         return ()
 
-    def _opened(self, found: tuple[bytes | None, str]) -> None:
-        self._before, shown = found
+    def _opened(self, found: planning.Opened) -> None:
+        self._before, shown, self._typing = found.before, found.shown, found.typing
         self._draft = Draft(shown)
         area = self.query_one(EditArea)
-        lines = shown.count("\n") + 1
+        text = found.left.text if found.left is not None else self._draft.text
+        lines = text.count("\n") + 1
         if lines <= COLOURED and "markdown" in area.available_languages:
             area.language = "markdown"
-        area.load_text(self._draft.text)
+        area.load_text(text)
         area.read_only = False
         area.move_cursor((min(self._line, lines) - 1, 0), center=True)
-        if self._draft.changed_characters:
+        if found.left is not None:
+            self.say(f"What you typed here until {datetime.fromtimestamp(found.left.at):%Y-%m-%d %H:%M} and did not "
+                     "save is back. ctrl+s saves it, esc can throw it away.")
+        elif self._draft.changed_characters:
             self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
 
     def _not_opened(self, error: MemoryTuiError) -> None:
@@ -120,9 +133,31 @@ class EditView(View):
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(REST, self._look)
+        if time.monotonic() - self._kept > KEEP:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Have what was typed kept, in case that this is its end."""
+        if self._typing is None:
+            return
+        if not self.unsaved:
+            self._forget()
+            return
+        self._kept = time.monotonic()
+        self._turn += 1
+        typing, turn, text, before = self._typing, self._turn, self.query_one(EditArea).text, self._before
+        self.run("keep", lambda _: typing.keep(turn, text, before), lambda _: None)
+
+    def _forget(self) -> None:
+        """What was typed is in the note, or nobody wants it."""
+        if self._typing is not None:
+            self._turn += 1
+            typing, turn = self._typing, self._turn
+            self.home.bridge.work("keep", lambda _: typing.drop(turn))
 
     def _look(self) -> None:
         self._timer = None
+        self._keep()
         impact = self.query_one(Impact)
         if self._draft is None or not impact.question:
             impact.say("Nothing is watched: ctrl+t asks a question whose answer you see change while you write.")
@@ -163,6 +198,7 @@ class EditView(View):
         self.run(f"write {self.home.bridge.writes}", work, self._written, self._refused)
 
     def _written(self, done: Done) -> None:
+        self._forget()
         self._draft = None
         self._leave(f"{one_line(done.change.title)}: saved. u takes it back.")
 
@@ -201,6 +237,7 @@ class EditView(View):
 
         def answered(yes: bool | None) -> None:
             if yes:
+                self._forget()
                 self.app.pop_screen()
 
         self.app.push_screen(Confirm("Leave without saving?", f"What you typed into {one_line(self._path)} is not "
