@@ -75,6 +75,19 @@ def small(folder: Path, files: int) -> Path:
     return folder
 
 
+def long(folder: Path, files: int) -> Path:
+    """`files` notes of four chunks each, made quickly; each line is its own."""
+    words = [f"{a}{b}" for a in ("gar", "cof", "rou", "vla", "ti", "zeb", "har")
+             for b in ("den", "fee", "ter", "n", "ra")]
+    for number in range(files):
+        path = folder / "memory" / f"{number // 200:03}" / f"note-{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(
+            f"- {number} {line} " + " ".join(words[(number * 7 + line * k) % 35] for k in range(1, 9)) + "\n"
+            for line in range(92)))
+    return folder
+
+
 def bare(folder: Path) -> int:
     """What cannot be left out: list every folder, and ask for the status of every file."""
     count, todo = 0, [str(folder / "memory")]
@@ -152,7 +165,7 @@ def replacing(place: Path, chunks: int) -> None:
     from memory_tui.index.sync import sync
     from memory_tui.index.vectors import Corpus
 
-    folder = write(place / "replacing", chunks // 4)
+    folder = long(place / "replacing", chunks // 4)
     store = Store.open(place / "i-replacing.sqlite")
     roots, settings, provider = Roots.open(folder), Settings.defaults(), Wide()
     took = cpu(lambda: sync(store, roots, provider, settings, scan(roots)))
@@ -161,7 +174,7 @@ def replacing(place: Path, chunks: int) -> None:
     corpus = Corpus.load(store)
     writing, following, whole = [], [], []
     for number in range(12):
-        note = sorted((folder / "memory").iterdir())[number * 7]
+        note = folder / "memory" / "000" / f"note-{number * 7}.md"
         note.write_text(note.read_text()[:-1] + f" changed {number}\n")
         seen = scan(roots, store.settled())
         whole.append(cpu(lambda: scan(roots, store.settled())))
