@@ -114,6 +114,10 @@ def status(value: Status, *, as_json: bool) -> None:
                          ("missing root", fresh.missing), ("left out", fresh.left_out)):
         for item in items:
             _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
+    waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
+    if waiting:
+        _print(f"Waiting for your word: {one_line(waiting[0].name)} at {one_line(waiting[0].host)} could make the "
+               "vectors; memory-tui index --dry-run shows what it would get.")
     for chunk in value.withheld:
         _print(f"  not sent: {one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}")
     for notice in value.notices:

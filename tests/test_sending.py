@@ -165,7 +165,7 @@ def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play: Pl
     assert (code, err) == (0, "")
     assert "openai text-embedding-3-small at embed.example" in out
     assert "2 files, 2 chunks" in out
-    assert "1 texts, about 8 tokens" in out
+    assert "1 text, about 8 tokens" in out
     assert "unknown for this model and host" in out
     assert "withheld: memory/2026-01-02.md:1-4  GitHub Token" in out
     assert "nothing will be before you agree: memory-tui index --yes" in out

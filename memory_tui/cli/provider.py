@@ -109,15 +109,18 @@ def dry_run(engine: Engine, *, as_json: bool) -> int:
 
 
 def _forecast(found: Forecast) -> list[str]:
+    from memory_tui.explain.wording import plural
+
     where = f"{found.provider} {found.model}".rstrip() + (f" at {found.host}" if found.host else "")
     lines = [f"Provider:  {where}{'' if found.elsewhere else ', on this machine: nothing leaves it'}",
-             f"Notes:     {found.files:,} files, {found.chunks:,} chunks",
-             f"Cached:    {found.cached:,} texts have a vector already",
-             *([f"Waiting:   {found.waiting:,} texts were sent with a batch job"] if found.waiting else []),
-             f"To embed:  {found.send:,} texts, about {found.tokens:,} tokens, {found.bytes:,} bytes"]
+             f"Notes:     {plural(found.files, 'file')}, {plural(found.chunks, 'chunk')}",
+             f"Cached:    {plural(found.cached, 'text')} with a vector already",
+             *([f"Waiting:   {plural(found.waiting, 'text')} sent with a batch job"] if found.waiting else []),
+             f"To embed:  {plural(found.send, 'text')}, about {plural(found.tokens, 'token')}, "
+             f"{plural(found.bytes, 'byte')}"]
     if found.elsewhere:
         lines.append(f"Price:     {_price(found)}")
-        lines.append(f"Withheld:  {found.withheld:,} texts that look like secrets"
+        lines.append(f"Withheld:  {plural(found.withheld, 'text')}, for looking like a secret"
                      if found.withholding else "Withheld:  none, because remote.withholdSecrets is off")
     for chunk in found.flagged:
         fate = "withheld" if found.withholding else "WOULD BE SENT"
@@ -132,7 +135,8 @@ def _forecast(found: Forecast) -> list[str]:
 def _price(found: Forecast) -> str:
     if found.usd is None or found.usd_per_million is None:
         return "unknown for this model and host"
-    return (f"about ${found.usd:.4f} (list price ${found.usd_per_million:g} a million tokens, looked up "
+    price = f"about ${found.usd:,.2f}" if found.usd >= 0.01 else "less than $0.01"
+    return (f"{price} (list price ${found.usd_per_million:g} a million tokens, looked up "
             f"{found.prices_of}; what you pay may differ)")
 
 

@@ -147,7 +147,8 @@ def _provider(status: Status) -> Health:
     problem = next((notice for notice in status.notices if notice.code == "provider"), None)
     if problem is not None:
         cause = problem.message.removeprefix("Meaning-based recall is off: ")
-        return Health(f"{status.requested_provider} failed", False, cause)
+        waits = any(link.name == status.requested_provider and not link.agreed for link in status.links)
+        return Health(f"{status.requested_provider} {'waits for you' if waits else 'failed'}", False, cause)
     if status.requested_provider == "none":
         return Health("embedding off", True, "no provider was asked for")
     made_by = status.provider if status.requested_provider == "auto" and status.chunks else status.requested_provider
