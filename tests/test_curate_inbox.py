@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui import cli
-from memory_tui.curate import doubtful, inbox, twins
+from memory_tui.curate import diff, doubtful, inbox, masked, twins
 from memory_tui.curate.entries import Note, entries, plain
 from memory_tui.curate.inbox import Chunks, View, examine
+from memory_tui.curate.record import Change, FileChange
 from memory_tui.curate.suggestion import TITLES, Suggestion
 from memory_tui.engine import Engine, Options
 from memory_tui.errors import Cancelled, EditRefused
@@ -140,6 +142,32 @@ def test_secrets_are_named_and_not_shown() -> None:
     assert secret not in repr(one)
 
 
+def test_a_key_of_many_lines_is_all_of_them() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\r\nplainlookingword\r\n-----END PRIVATE KEY-----\r\n"
+    [one] = found(note(f"# x\r\n\r\n{key}tea\r\n"))["secret"]
+    assert (one.place.first, one.place.last, one.place.text) == (3, 5, "-----***")
+
+
+@given(st.text(st.sampled_from("ab \n\r-é"), max_size=40), st.text(st.sampled_from("ab \n\r-é"), max_size=40))
+def test_a_masked_difference_is_the_difference_where_nothing_is_secret(before: str, after: str) -> None:
+    change = Change("edit", "x", (FileChange("a.md", before.encode(), after.encode()),))
+    assert masked.lines(change) == diff.lines(change)
+
+
+def test_a_masked_difference_has_the_same_lines_without_the_secret() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nplainlookingword\n-----END PRIVATE KEY-----\n"
+    before = f"# x\n- wifi password: hunter2hunter2X9\n{key}tea\n"
+    change = Change("edit", "x", (FileChange("a.md", before.encode(), f"{before}more\n".replace("# x", "# y").encode()),
+                                  FileChange("b.md", None, b"password: hunter3hunter3X9\n")))
+    shown, raw = masked.lines(change, 9), diff.lines(change, 9)
+    assert [(line.kind, line.old, line.new) for line in shown] == [(line.kind, line.old, line.new) for line in raw]
+    text = "\n".join(map(str, shown))
+    assert " - wifi password: ***" in text
+    assert "+password: ***" in text
+    assert "+# y" in text
+    assert not any(part in text for part in ("hunter", "plainlookingword", "PRIVATE"))
+
+
 @pytest.mark.parametrize(("path", "better"), [
     ("memory/2026-02-30.md", "memory/undated-2026-02-30.md"),
     ("memory/2099-01-01-x.md", "memory/undated-2099-01-01-x.md"),
@@ -240,6 +268,9 @@ def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine: Engine) ->
     engine.decisions.snooze(other, NOW + 60)
     assert not {one.id, other.id} & {s.id for s in engine.inbox()}
     assert other.id in {s.id for s in engine.decisions.open((one, other), NOW + 61)}
+    assert {one.id, other.id} < {s.id for s in engine.inbox(every=True)}
+    assert engine.decisions.hidden((one, other), NOW) == {one.id: math.inf, other.id: NOW + 60}
+    assert engine.decisions.hidden((one, other), NOW + 61) == {one.id: math.inf}
     assert engine.decisions.reopen(one.id)
     assert not engine.decisions.reopen("nothing")
     assert one.id in {s.id for s in engine.inbox()}
@@ -268,6 +299,12 @@ def test_the_command_lists_and_does(run: Callable[..., tuple[int, str]], workspa
     assert "VLAN" not in (workspace / "memory/2026-11-20.md").read_text()
     assert json.loads(run("--json", "--kind", "exact duplicate")[1]) == []
     assert run("--id", "zzz", "--do", "keep")[0] == 2
+    (workspace / "memory/wifi.md").write_text("- wifi password: hunter2hunter2X9\n")
+    [secret] = json.loads(run("--json", "--kind", "secret")[1])
+    code, out = run("--id", secret["id"], "--do", "delete", "--yes")
+    assert code == 0
+    assert "-- wifi password: ***" in out
+    assert "hunter2" not in out
     assert run("--do", "keep")[0] == 2
     [stale] = json.loads(run("--json", "--kind", "stale date")[1])
     assert run("--id", stale["id"], "--do", "rename")[0] == 2

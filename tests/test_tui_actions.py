@@ -20,6 +20,7 @@ from memory_tui.tui.screens.doctor import DoctorView
 from memory_tui.tui.screens.edit import EditArea, EditView
 from memory_tui.tui.screens.fading import FadingView
 from memory_tui.tui.screens.history import HistoryView
+from memory_tui.tui.screens.inbox import InboxView
 from memory_tui.tui.screens.index import IndexView
 from memory_tui.tui.screens.noise import NoiseView
 from memory_tui.tui.screens.note import NoteView
@@ -42,6 +43,7 @@ from memory_tui.tui.widgets.query_box import FilterInput, FindInput, QueryInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import Results
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.suggestions import Proposal
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 
@@ -52,6 +54,7 @@ NODES = {
     "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
     "index": IndexView, "why": WhyPane, "whynot": WhyNotView, "compare": CompareView,
     "book": BookView, "sides": SidesView, "report": Report, "noise": NoiseView,
+    "inbox": InboxView, "proposal": Proposal,
     "fading": FadingView, "sweep": SweepView, "write": WriteView,
     "doctor": DoctorView, "supply": SupplyView, "storage": StorageView, "sessions": SessionsView,
     "recalls": RecallsView,
@@ -93,7 +96,8 @@ def test_refusals_are_sentences(action: actions.Action) -> None:
     assert reason.endswith("."), reason
     assert reason[0].isupper()
     everything = Context(ready=True, note=True, answer=True, undo=True, redo=True, tuned=True, zoomed=True,
-                         found=True, trail=True, flips=True, agents=True, proposal=True, agreed=True, shrink=True)
+                         found=True, trail=True, flips=True, agents=True,
+                         suggestion=True, deletes=True, moves=True, proposal=True, agreed=True, shrink=True)
     assert action.refuse(everything) == ""
 
 

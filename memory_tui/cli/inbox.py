@@ -66,7 +66,7 @@ def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
 
 def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
     from memory_tui import report
-    from memory_tui.curate import diff, inbox
+    from memory_tui.curate import inbox, masked
 
     action: Action = next((name for name in one.actions if name.replace(" ", "-") == given.do), "keep")
     if action.replace(" ", "-") != given.do:
@@ -78,7 +78,7 @@ def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
     else:
         change = inbox.change(one, action, engine.curator.plan)
         if not hasattr(given, "json"):
-            report.text([change.title, *diff.text(change).splitlines()])
+            report.text([change.title, *map(str, masked.lines(change))])
         if not agreed("Change these notes?", given):
             raise EditRefused("Nothing was changed.", "Say --yes to change notes without being asked.")
         engine.curator.apply(change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 import threading
@@ -27,6 +28,12 @@ class Decisions:
         """Those of `found` that are neither kept nor put off at `now` (epoch seconds)."""
         data = self._read()
         return tuple(one for one in found if not _hidden(data.get(one.id), now))
+
+    def hidden(self, found: Sequence[Suggestion], now: float) -> dict[str, float]:
+        """Until when (epoch seconds, infinite for good) each of `found` that is not open at `now` is put off, by id."""
+        data = self._read()
+        return {one.id: math.inf if data[one.id] == _FOREVER else data[one.id] for one in found
+                if _hidden(data.get(one.id), now)}
 
     def keep(self, suggestion: Suggestion) -> None:
         """Never show it again."""

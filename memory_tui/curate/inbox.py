@@ -154,10 +154,11 @@ def _secrets(view: View, stopped: Callable[[], bool]) -> Iterator[Suggestion]:
             raise Cancelled
         lines = note.text.split("\n")
         for found in secrets.find(note.text):
-            line = lines[found.line - 1].removesuffix("\r")
-            yield Suggestion("secret", Place(note.path, found.line, found.line, masked(line)),
+            last = found.line + note.text.count("\n", found.start, found.end)
+            held = "\n".join(line.removesuffix("\r") for line in lines[found.line - 1:last])
+            yield Suggestion("secret", Place(note.path, found.line, last, masked(held)),
                              f"It looks like a secret: {found.kind}. Agents can recall it, and providers may get it.",
-                             _ACTIONS["secret"], digest(line))
+                             _ACTIONS["secret"], digest(held))
 
 
 def _repeats(found: Sequence[Entry]) -> Iterator[Suggestion]:

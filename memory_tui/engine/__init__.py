@@ -237,9 +237,9 @@ class Engine:
         """
         return self._asking.preview(change, query, self.now(), settings or self.settings)
 
-    def inbox(self, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False
+    def inbox(self, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False, *, every: bool = False
               ) -> tuple[Suggestion, ...]:
-        """What in the notes should be looked at, without what was kept or put off; seconds on a large memory.
+        """What in the notes should be looked at; seconds on a large memory. With `every` what was kept or put off, too.
 
         `tell` hears of progress. Raises Cancelled when `stopped` says so, EditRefused.
         """
@@ -247,7 +247,7 @@ class Engine:
         from memory_tui.engine import tidying
 
         found = examine(tidying.view(self.plan, self.now(), self._asking.chunks()), tell, stopped)
-        return self.decisions.open(found, self.now())
+        return found if every else self.decisions.open(found, self.now())
 
     @cached_property
     def decisions(self) -> Decisions:

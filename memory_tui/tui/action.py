@@ -45,6 +45,12 @@ class Context:
     """Notes may be sent to a provider elsewhere."""
     shrink: bool = False
     """So many notes vanished that they are kept until a person agrees."""
+    suggestion: bool = False
+    """A suggestion of the inbox is under the cursor."""
+    deletes: bool = False
+    """It is about lines or a note that can be deleted."""
+    moves: bool = False
+    """It is about something that can be merged, moved or renamed."""
 
 
 Refusal = Callable[[Context], str]
@@ -99,6 +105,26 @@ def may_write(context: Context) -> str:
 def may_change(context: Context) -> str:
     """A note that may be changed."""
     return context.unwritable or needs_note(context)
+
+
+def needs_suggestion(context: Context) -> str:
+    """A suggestion under the cursor."""
+    return "" if context.suggestion else "There is no suggestion under the cursor."
+
+
+def may_decide(context: Context) -> str:
+    """A suggestion that may be decided about."""
+    return context.unwritable or needs_suggestion(context)
+
+
+def may_delete(context: Context) -> str:
+    """A suggestion about something that can be deleted."""
+    return may_decide(context) or ("" if context.deletes else "It is not about deleting: enter does what is proposed.")
+
+
+def may_move(context: Context) -> str:
+    """A suggestion about something that can be merged, moved or renamed."""
+    return may_decide(context) or ("" if context.moves else "There is nothing to merge, move or rename here.")
 
 
 def needs_step(context: Context) -> str:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from textual.binding import Binding
 
-from memory_tui.tui import keys_browse, keys_everywhere, keys_index, keys_notes, keys_search
+from memory_tui.tui import keys_browse, keys_everywhere, keys_inbox, keys_index, keys_notes, keys_search
 from memory_tui.tui.action import Action, Context, Refusal, shown
 
 __all__ = ["ACTIONS", "Action", "Context", "Refusal", "bindings", "find", "hints", "key_table_markdown", "why_nothing"]
@@ -46,11 +46,14 @@ PLACES: Mapping[str, str] = MappingProxyType({
     "sessions": "Sessions",
     "recalls": "Recalls",
     "compare": "OpenClaw's index",
+    "inbox": "Inbox (4)",
+    "proposal": "Before and after",
 })
 """Where an action can belong, and that place's title."""
 
 ACTIONS: tuple[Action, ...] = (
-    *keys_everywhere.ACTIONS, *keys_browse.ACTIONS, *keys_notes.ACTIONS, *keys_search.ACTIONS, *keys_index.ACTIONS)
+    *keys_everywhere.ACTIONS, *keys_browse.ACTIONS, *keys_notes.ACTIONS, *keys_search.ACTIONS, *keys_index.ACTIONS,
+    *keys_inbox.ACTIONS)
 
 
 def find(name: str, where: Iterable[str]) -> Action:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from memory_tui.tui.modes import VIEWS
+
 if TYPE_CHECKING:
     from memory_tui.engine import Engine
     from memory_tui.events import Event
@@ -53,13 +55,12 @@ async def go(app: MemoryApp, options: Options) -> None:
 
         return Engine.open(options, listener)
 
-    modes = ("browse", "search", "index")
     app.add_mode(_BETWEEN, Screen)
     await app.switch_mode(_BETWEEN)
-    for mode in modes:
+    for mode in VIEWS:
         await app.remove_mode(mode)
     app.forget(options.agent)
-    app.add_modes(modes)
+    app.add_modes(VIEWS)
     app.bridge.reopen(opener)
     await app.switch_mode(app.DEFAULT_MODE)
     await app.remove_mode(_BETWEEN)

@@ -8,12 +8,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import BindingType
 from textual.command import Provider
-from textual.screen import Screen
 from textual.signal import Signal
 from textual.theme import Theme
 
@@ -25,6 +24,7 @@ from memory_tui.tui.bridge import Bridge, Opener
 from memory_tui.tui.doing import Doing
 from memory_tui.tui.draft import left_over
 from memory_tui.tui.facts import Facts
+from memory_tui.tui.modes import VIEWS, make
 from memory_tui.tui.theme import THEMES, first_theme, greys
 from memory_tui.tui.widgets.event_log import KEPT
 from memory_tui.tui.widgets.truth_bar import Progress
@@ -79,14 +79,14 @@ class MemoryApp(Doing):
         """Lines (from 1) of notes that questions asked here recalled, kept as long as the app runs."""
         self._query = query
         self._told_facts = 0.0
-        self.add_modes(("browse", "search", "index"))
+        self.add_modes(VIEWS)
 
     # --- views ---------------------------------------------------------------------------------------------------
 
     def add_modes(self, modes: Sequence[str]) -> None:
         """Let `modes` be there; each makes its view when it is first shown."""
         for mode in modes:
-            self.add_mode(mode, partial(self._view, mode))
+            self.add_mode(mode, partial(make, mode, self._query))
 
     def forget(self, name: str) -> None:
         """Know nothing, as before the engine was opened, of what is called `name` from now on."""
@@ -100,22 +100,6 @@ class MemoryApp(Doing):
         for hit in trace.recalled if trace is not None else ():
             lines = range(hit.chunk.start_line, hit.chunk.end_line + 1)
             self.recalled.setdefault(hit.chunk.path, set()).update(lines)
-
-    def _view(self, mode: str) -> Screen[Any]:
-        """Make the view of `mode` when it is first shown; its module is imported then."""
-        match mode:
-            case "search":
-                from memory_tui.tui.screens.search import SearchView
-
-                return SearchView(self._query)
-            case "index":
-                from memory_tui.tui.screens.index import IndexView
-
-                return IndexView()
-            case _:
-                from memory_tui.tui.screens.browse import BrowseView
-
-                return BrowseView()
 
     @property
     def available_themes(self) -> dict[str, Theme]:

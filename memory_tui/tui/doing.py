@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from memory_tui.tui.session import Tuning
 
 
-def _looks_secret(text: str) -> str:
-    """A word of warning where `text` looks as if it held a password or key."""
-    from memory_tui.text.secrets import find as secrets_in
-
-    found = secrets_in(text)
-    return f"This looks like a secret ({found[0].kind}); notes are read by agents." if found else ""
-
-
 class Doing(App[int]):
     """The app's own `do_` methods; views and panes have theirs, and come first."""
 
@@ -102,6 +94,10 @@ class Doing(App[int]):
     def do_index(self) -> None:
         """View 3."""
         self.switch_mode("index")
+
+    def do_inbox(self) -> None:
+        """View 4."""
+        self.switch_mode("inbox")
 
     def do_commands(self) -> None:
         """Open the palette."""
@@ -236,7 +232,7 @@ class Doing(App[int]):
 
     def do_remember(self) -> None:
         """Add a line to today's log."""
-        from memory_tui.tui.screens.ask import Ask
+        from memory_tui.tui.screens.ask import Ask, looks_secret
 
         view = self.view
         if view is None:
@@ -252,7 +248,7 @@ class Doing(App[int]):
             self.bridge.look()
 
         self.push_screen(Ask("Remember this", "One line, added with the time to today's log.", "Keep",
-                             remark=_looks_secret), said)
+                             remark=looks_secret), said)
 
     def edited(self, path: str, line: int, sentence: str) -> None:
         """A note was edited on screen: show it as it is now in the view in front."""

@@ -19,6 +19,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("browse", ("1",), "everywhere", "the notes by day, and a reader", ""),
     Action("search", ("2",), "everywhere", "ask, see why, tune", ""),
     Action("index", ("3",), "everywhere", "what is indexed, what is not, and what happened", ""),
+    Action("inbox", ("4",), "everywhere", "what in the notes should be looked at, with before and after", ""),
     Action("commands", (":", "ctrl+p"), "everywhere", "find any command by its name", "Cmd", palette=False),
     Action("next_pane", ("tab",), "everywhere", "next pane", "", palette=False),
     Action("previous_pane", ("shift+tab",), "everywhere", "previous pane", palette=False),

@@ -18,6 +18,14 @@ Remark = Callable[[str], str]
 """What is to be said of what is typed, while it is typed."""
 
 
+def looks_secret(text: str) -> str:
+    """A word of warning where `text` looks as if it held a password or key."""
+    from memory_tui.text.secrets import find as secrets_in
+
+    found = secrets_in(text)
+    return f"This looks like a secret ({found[0].kind}); notes are read by agents." if found else ""
+
+
 class Ask(ModalScreen[str]):
     """Enter hands over what was typed; esc hands over nothing."""
 

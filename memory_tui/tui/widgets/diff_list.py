@@ -12,7 +12,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 if TYPE_CHECKING:
     from memory_tui.curate.diff import DiffLine
 
-_MARKS = {"same": (" ", ""), "gone": ("-", "bad"), "new": ("+", "good"), "hunk": ("", "rule"), "file": ("", "head")}
+MARKS = {"same": (" ", ""), "gone": ("-", "bad"), "new": ("+", "good"), "hunk": ("", "rule"), "file": ("", "head")}
 
 
 class DiffList(RowList):
@@ -55,7 +55,7 @@ class DiffList(RowList):
     def draw(self, row: int, part: int, width: int, /) -> Iterable[Piece]:
         """Numbers before and after, mark and text."""
         line = self._lines[row]
-        mark, style = _MARKS[line.kind]
+        mark, style = MARKS[line.kind]
         text = self._parts(row, width)[part]
         if line.kind in ("file", "hunk"):
             return [(f" {text}", style)]
