@@ -131,7 +131,7 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     more = ""
     if profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
         more += f" x {age.factor:.3f} age"
-    if age.points:
+    if age.points >= 0.0005:
         more += f" + {age.points:.3f} age"
     if candidate.date_points:
         more += f" + {candidate.date_points:.3f} day"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FLOOR = BY_KEY["query.minScore"]
 BUCKETS = 20
+FEWEST = 8
+"""Judged questions without which lines out of the notes tell better what is right."""
 NONSENSE = "░"
 """The bar of unrelated questions."""
 
@@ -46,9 +48,10 @@ class NoiseView(Report):
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return None
-        cases = [self.search.desk.cases[query.text] for query in self.search.desk.judged
-                 if query.text in self.search.desk.cases]
-        return measure_noise(engine, tuning.settings, cases, self.noise.probes if self.noise else None)
+        desk = self.search.desk
+        cases = [desk.cases[query.text] for query in desk.judged if query.text in desk.cases]
+        enough = cases if len(cases) >= FEWEST else ()
+        return measure_noise(engine, tuning.settings, enough, self.noise.probes if self.noise else None)
 
     def came(self, value: object) -> None:
         """The measured floor."""

@@ -20,8 +20,10 @@ from memory_tui.tui.widgets.rowlist import RowList
 
 EMPTY = "The arithmetic of the hit under the cursor, line by line."
 DEPTHS = ("", "the full record", "the raw record")
-FEW = 10
-"""Lines below which everything is packed."""
+FEW, HIGH = 10, 18
+"""Lines below which everything is packed, and below which the sum gives way to what would change it."""
+ABOVE = 3
+"""Lines of the sum that stay in sight then: the gate, with the margin."""
 
 
 class WhyPane(RowList):
@@ -159,12 +161,19 @@ class WhyPane(RowList):
         rows = range(self.count()) if key is not None else range(0)
         self.set_reactive(RowList.cursor, next((row for row in rows if self.key_of(row) == key), -1))
         self.show_cursor()
+        self._reveal()
 
     def stand(self) -> None:
         """Put the cursor on the nearest change."""
         first = next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
         if self.cursor < 0 <= first:
             self.cursor = first
+            self._reveal()
+
+    def _reveal(self) -> None:
+        """Where there is no room for the sum and the changes, show the changes: whoever comes here wants them."""
+        if FEW <= self.size.height < HIGH and self.cursor >= 0:
+            self.scroll_to(y=max(0, self.cursor - ABOVE), animate=False, immediate=True, force=True)
 
     def on_focus(self) -> None:
         """The cursor stands on the nearest change, once the pane has the size that it has in focus."""
