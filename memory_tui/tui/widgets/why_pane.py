@@ -174,6 +174,8 @@ class WhyPane(RowList):
         """Where there is no room for the sum and the changes, show the changes: whoever comes here wants them."""
         if FEW <= self.size.height < HIGH and self.cursor >= 0:
             self.scroll_to(y=max(0, self.cursor - ABOVE), animate=False, immediate=True, force=True)
+        elif self.size.height >= HIGH and self.cursor < self.size.height - ABOVE:
+            self.scroll_home(animate=False, immediate=True, force=True)
 
     def on_focus(self) -> None:
         """The cursor stands on the nearest change, once the pane has the size that it has in focus."""
