@@ -259,7 +259,7 @@ class Store(Database):
         """Whether there are so many chunks; mostly told by their numbers alone."""
         if count <= 0:
             return True
-        most = self.value("SELECT max(id) - min(id) + 1 FROM chunks") or 0
+        most = self.value("SELECT (SELECT max(id) FROM chunks) - (SELECT min(id) FROM chunks) + 1") or 0
         return bool(most >= count and self.value("SELECT count(*) FROM chunks") >= count)
 
     def vec0_dims(self) -> int:

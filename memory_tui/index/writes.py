@@ -12,9 +12,10 @@ from memory_tui.index import schema
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.store import FileRow, Store
 
-VEC0_FROM = 50_000
+VEC0_FROM = 200_000
 """Chunks from which vectors are kept in vec0 as well. Below, a command that asks once reads all of them in less than
-0.1 s, and a second copy would make the index two fifths larger (5.0 and 7.0 KB a chunk at 384 dimensions).
+half a second, and a second copy would make the index two fifths larger (4.5 and 6.1 KB a chunk at 384 dimensions) and
+each save slower.
 """
 KEPT_CHANGES = 20_000
 """How many entries of the change log stay for readers that follow."""
