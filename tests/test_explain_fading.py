@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from helpers_search import evidence as made
 from helpers_search import settings as chosen
@@ -66,3 +67,10 @@ def test_the_reason_is_that_of_the_day_on_which_it_is_lost() -> None:
     # 0.7 x 0.6 = 0.42 falls below 0.35 when 0.5^(d/30) < 0.8333: after 7.89 days.
     assert (fade.days, fade.place) == (8, 1)
     assert type(fade.verdict).__name__ == "LoweredByDecay"
+
+
+def test_a_day_counted_from_today_is_not_moved_and_that_is_told() -> None:
+    found = made([0.6], {}, ages=[0.0])
+    assert later(replace(found, query="what happened on 2026-03-15"), 30).notices == ()
+    (notice,) = later(replace(found, query="what happened yesterday"), 30).notices
+    assert notice.message == "The day that the question names is still counted from today."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from memory_tui.search.scoring import Floats
 from memory_tui.search.trace import ChunkRef, Notice, QueryPlan, Unsearchable
+from memory_tui.text.days import named_day
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -117,7 +119,8 @@ DAY_SECONDS = 86_400.0
 def later(evidence: Evidence, days: float) -> Evidence:
     """The same findings as they will be `days` from now (before, when negative): every dated note is as much older.
 
-    A day that the question names relative to today ("yesterday") stays the one that it was when it was asked.
+    A day that the question names relative to today ("yesterday") stays the one that it was when it was asked, which a
+    notice tells.
     """
     if not days:
         return evidence
@@ -125,5 +128,12 @@ def later(evidence: Evidence, days: float) -> Evidence:
     def aged(age: Age) -> Age:
         return replace(age, days=age.days + days)
 
-    return replace(evidence, now=evidence.now + days * DAY_SECONDS, openclaw_age=aged(evidence.openclaw_age),
-                   recommended_age=aged(evidence.recommended_age))
+    now = evidence.now + days * DAY_SECONDS
+    moves = named_day(evidence.query, _day(evidence.now)) != named_day(evidence.query, _day(now))
+    notices = (*evidence.notices, Notice("date", "The day that the question names is still counted from today."))
+    return replace(evidence, now=now, notices=notices if moves else evidence.notices,
+                   openclaw_age=aged(evidence.openclaw_age), recommended_age=aged(evidence.recommended_age))
+
+
+def _day(now: float) -> dt.date:
+    return dt.datetime.fromtimestamp(now, dt.UTC).date()
