@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 from tui_support import (
@@ -169,7 +170,7 @@ def test_a_thought_is_appended_to_todays_log(app: MemoryApp, workspace: Path) ->
         await remember(pilot, "the ladder is at Gareth's")
         assert (workspace / LOG).read_text("utf-8").rstrip().endswith("the ladder is at Gareth's")
         assert said(app) == f"Kept in {LOG}."
-        await press(pilot, "3", "a")
+        await press(pilot, "a")
         await enter(pilot, "password: Tr0ub4dor&3x")
         assert "looks like a secret" in text_of(app)
         await press(pilot, "escape")
@@ -323,6 +324,19 @@ def test_hostile_lines_are_shown_safely_and_keep_their_bytes(tmp_path: Path) -> 
         await enter(pilot, " edited")
         await press(pilot, "ctrl+s")
         assert (workspace / "MEMORY.md").read_bytes() == b"\n".join([b"# top edited", *lines[1:]]) + b"\n"
+
+    drive(app, steps)
+
+
+def test_what_is_pasted_is_shown_and_not_obeyed(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        area = await to_editor(pilot, LOG, LINE)
+        app.post_message(events.Paste("one\x1b]52;c;aGk=\x07\r\n\ttwo\u202e"))
+        await settled(pilot)
+        assert all(character.isprintable() for line in lines_of(app) for character in line)
+        first, second = area.text.split("\n")[3:5]
+        assert first == "one\u241b]52;c;aGk=\u2407"
+        assert second.startswith(f"\ttwo<RLO>- {LINE}")
 
     drive(app, steps)
 

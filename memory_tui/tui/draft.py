@@ -35,8 +35,12 @@ class Draft:
         return "\n".join(out + self._lines[at:])
 
 
+def visible(text: str) -> str:
+    """`text` safe to show; line ends become LF, and a tab stays a tab, because an editor draws it as space."""
+    return text if text.isprintable() else "\n".join(map(_visible, text.replace("\r\n", "\n").split("\n")))
+
+
 def _visible(line: str) -> str:
-    """`line` safe to show; a tab stays a tab, because an editor draws it as space."""
     return line if line.isprintable() else "\t".join(map(safe, line.split("\t")))
 
 

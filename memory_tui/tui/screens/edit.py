@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.timer import Timer
@@ -19,7 +19,7 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.text.display import one_line
 from memory_tui.tui import planning
 from memory_tui.tui.actions import bindings
-from memory_tui.tui.draft import Draft
+from memory_tui.tui.draft import Draft, visible
 from memory_tui.tui.screens.base import View
 from memory_tui.tui.screens.confirm import Confirm
 from memory_tui.tui.widgets.impact import Impact, QuestionInput
@@ -54,6 +54,10 @@ class EditArea(TextArea):
         super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent")
         self.cursor_blink = False
 
+    def on_paste(self, event: events.Paste) -> None:
+        """What is pasted may hold control characters; they are shown, not obeyed. Then it is pasted."""
+        event.text = visible(event.text)
+
 
 class EditView(View):
     """The editor of one note, over the view below."""
@@ -70,6 +74,7 @@ class EditView(View):
         self._typing: Typing | None = None
         self._turn = 0
         self._kept = 0.0
+        self._writing = False
 
     def compose_view(self) -> Iterable[Widget]:
         """The text, and what saving it would do."""
@@ -185,7 +190,7 @@ class EditView(View):
 
     def do_save(self) -> None:
         """Write the note."""
-        if self._draft is None:
+        if self._draft is None or self._writing:
             return
         if not self.unsaved:
             self._leave("Nothing was changed.")
@@ -194,15 +199,18 @@ class EditView(View):
         self._write(partial(planning.saved, path=self._path, before=self._before, text=text))
 
     def _write(self, work: Callable[[Engine], Done]) -> None:
+        self._writing = True
         self.home.bridge.writes += 1
         self.run(f"write {self.home.bridge.writes}", work, self._written, self._refused)
 
     def _written(self, done: Done) -> None:
         self._forget()
+        self._writing = False
         self._draft = None
         self._leave(f"{one_line(done.change.title)}: saved. u takes it back.")
 
     def _refused(self, error: MemoryTuiError) -> None:
+        self._writing = False
         from memory_tui.curate.record import Conflict
 
         if not isinstance(error, Conflict):
@@ -228,6 +236,9 @@ class EditView(View):
 
     def back(self) -> bool:
         """From the question to the text, then out; what is not saved is asked about."""
+        if self._writing:
+            self.say("The note is being written.")
+            return True
         if self.focused is not self.query_one(EditArea):
             self.query_one(EditArea).focus()
             return True

@@ -39,6 +39,10 @@ SIGNS_OF = {
 }
 
 WORDS_OF = {
+    "editor": "What you type is written with ctrl+s, and only while the note is still what was opened; when somebody "
+              "else changed it, you see both and choose. ctrl+t watches a question: what saving does to its answer.",
+    "history": "Every change made with memory-tui, newest first, with what it did; u takes it back. Texts that could "
+               "not be written are kept here too. Commits of git stand between, where there are any.",
     "browse": "Notes are the Markdown files the agent remembers. Each is cut into chunks, the pieces a search finds.",
     "search": "A search scores chunks by meaning and by words. Those over minScore, best first, are recalled: given to "
               "the agent. Below the line are those that were not, and why.",
