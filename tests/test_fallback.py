@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -182,8 +183,6 @@ def test_it_is_asked_again_by_itself_when_its_time_has_come(
     play.say(status(401, {"error": {"message": "not yet"}}))
     with Engine.open(options(tmp_path, play)) as engine:
         heard: list[str] = []
-        import threading
-
         back = threading.Event()
 
         def listen(event: Any) -> None:
@@ -238,3 +237,29 @@ def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_p
         assert engine.sync().error == ""
         assert engine.status().embedded == engine.status().chunks
     assert play.most_at_once == 2
+
+
+def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(
+        play: Play, notes: Path, tmp_path: Path) -> None:
+    for number in range(900):
+        (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
+    let, begun = threading.Event(), threading.Event()
+
+    def later(handler: Any, asked: Any) -> None:
+        if asked.texts != ["memory"]:
+            begun.set()
+            let.wait(LONG)
+        well(handler, asked)
+
+    play.usual = later
+    with Engine.open(options(tmp_path, play)) as engine:
+        engine.request_sync()
+        assert begun.wait(LONG)
+        engine.pause()
+        let.set()
+        assert engine.wait_idle(LONG)
+        engine.resume()
+        assert engine.sync().error == ""
+        assert engine.status().embedded == 902
+    texts = [text for request in play.asked for text in request.texts if text != "memory"]
+    assert len(texts) == len(set(texts)) == 902

@@ -13,12 +13,13 @@ import numpy as np
 
 from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, state_of
 from memory_tui.embed.provider import Identity, Provider, Vectors
-from memory_tui.errors import MemoryTuiError, ProviderError
+from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.index import writes
 from memory_tui.index.store import Store
 from memory_tui.index.withheld import HERE, Manner, forgive, sendable
 
 Answer = Callable[[], Vectors]
+Sent = tuple[Mapping[str, str], list[str], "Future[Vectors] | None"]
 BATCH = 64
 """Rows a transaction writes (more when one file has more)."""
 
@@ -70,20 +71,30 @@ class Embedder:
     def stream(self, pieces: Iterable[Mapping[str, str]]) -> Iterator[dict[str, int]]:
         """The embedding ids of each of `pieces` in turn; a slow provider is asked while the next ones come."""
         asked: set[str] = set()
-        waiting: deque[tuple[Mapping[str, str], list[str], Future[Vectors] | None]] = deque()
+        waiting: deque[Sent] = deque()
         with _Ahead(self._manner.later) as ahead:
-            for texts in pieces:
-                known = self._store.cached(self._identity, list(texts))
-                batch = [digest for digest in self._lacking(texts, known) if digest not in asked]
-                asked.update(batch)
-                self._check()
-                sent = ahead.submit(self._asking(batch, texts)) if batch and self._provider is not None else None
-                waiting.append((texts, batch, sent))
-                while waiting and (waiting[0][2] is None or waiting[0][2].done()):
+            try:
+                for texts in pieces:
+                    known = self._store.cached(self._identity, list(texts))
+                    batch = [digest for digest in self._lacking(texts, known) if digest not in asked]
+                    asked.update(batch)
+                    self._check()
+                    sent = ahead.submit(self._asking(batch, texts)) if batch and self._provider is not None else None
+                    waiting.append((texts, batch, sent))
+                    while waiting and (waiting[0][2] is None or waiting[0][2].done()):
+                        yield self._stored(*waiting.popleft())
+                while waiting:
+                    self._check()
                     yield self._stored(*waiting.popleft())
-            while waiting:
-                self._check()
-                yield self._stored(*waiting.popleft())
+            except Cancelled:
+                self._keep_sent(waiting)
+                raise
+
+    def _keep_sent(self, waiting: Iterable[Sent]) -> None:
+        """Keep what was sent, and will be paid for, although the work is given up; Cancelled when the engine closes."""
+        for texts, batch, sent in waiting:
+            if sent is not None and not sent.cancel():
+                self._stored(texts, batch, sent)
 
     def _stored(self, texts: Mapping[str, str], batch: Sequence[str], sent: Future[Vectors] | None) -> dict[str, int]:
         if sent is not None:
