@@ -22,6 +22,7 @@ from memory_tui.index.sizes import FileSize
 from memory_tui.index.store import Store
 from memory_tui.index.vec0 import OFF, Vec0, ability
 from memory_tui.index.withheld import Withheld
+from memory_tui.index.writes import VEC0_FROM
 from memory_tui.launch import Plan
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.document import Document, shown_day
@@ -284,7 +285,7 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
                "maxEntries": plan.config.value("cache.maxEntries"), "hits": supplied.cache_hits},
         fts=_full_text(store),
         vector={"enabled": settings.on("store.vector.enabled"), "available": vec0.ready,
-                "engine": f"sqlite-vec {vec0.detail}" if vec0.ready else "numpy, exact",
+                "engine": _compared_by(store, vec0),
                 "loadError": None if vec0.ready else vec0.detail, "dims": identity.dims if identity else None},
         fallback=supplied.fallback.as_dict() if supplied.fallback else None,
         watching=watching[0], watch_detail=watching[1], read_only=plan.read_only,
@@ -292,6 +293,15 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
         notices=(*notices, *_lost(plan, vec0)),
         keeper=writing(store.path, "keeper"), writer=writing(store.path, "lock"), storage=sizes.files(store.path),
         withheld=tuple(withheld.found_in(store)), links=supplied.links)
+
+
+def _compared_by(store: Store, vec0: Vec0) -> str:
+    """Who finds the nearest vectors for a command that asks once; the app always compares all of them in memory."""
+    if not vec0.ready:
+        return "numpy, exact"
+    mirrored = store.vec0_dims() > 0 or store.recipe() is None
+    return f"sqlite-vec {vec0.detail}" if mirrored else (
+        f"numpy, exact; sqlite-vec {vec0.detail} from {VEC0_FROM:,} chunks")
 
 
 def _full_text(store: Store) -> dict[str, Any]:

@@ -67,9 +67,6 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"  {one_line(path)}: {one_line(reason)}")
     for notice in engine.notices():
         _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
-    if outcome.shrink:
-        _warn(f"memory-tui: {one_line(outcome.shrink.reason)}; they stay in the index until you agree.\n"
-              "  Bring them back, or run memory-tui index --accept-shrink.")
     for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed))):
         _warn(f"memory-tui: {one_line(text)}")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 import time
 
@@ -192,3 +194,41 @@ def test_stopping_does_not_wait_for_an_event(folder):
         start = time.monotonic()
         seen.watcher.stop()
         assert time.monotonic() - start < LONG
+
+
+NO_HANDLES = """
+import os
+import subprocess
+import sys, resource, sys, threading
+import watchfiles
+from memory_tui.index.watch import Watcher
+from memory_tui.workspace.roots import Roots, scan
+roots = Roots.open(sys.argv[1])
+scan(roots)
+changed = threading.Event()
+limit = os.open(os.devnull, os.O_RDONLY) + 1
+os.close(limit - 1)
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+watcher = Watcher(roots, 0.05, changed.set, lambda why: print(f"trouble: {why}", flush=True))
+watcher.start()
+changed.wait(15)
+changed.clear()
+print("ready", flush=True)
+print(changed.wait(15), watcher.detail, flush=True)
+watcher.stop()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="handles are limited in another way")
+def test_a_process_without_handles_lists_instead_and_says_so(tmp_path):
+    """One handle is left: enough to list a folder, not enough for the events of the system."""
+    (tmp_path / "memory").mkdir()
+    child = subprocess.Popen([sys.executable, "-c", NO_HANDLES, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert "Too many open files" in child.stdout.readline()
+        assert child.stdout.readline() == "ready\n"
+        (tmp_path / "memory" / "new.md").write_text("a zebra")
+        assert child.stdout.readline().startswith("True listing 1 folder over and over")
+    finally:
+        child.kill()
+        child.communicate()
