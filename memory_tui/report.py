@@ -85,6 +85,13 @@ def agreed(made: Agreement | None, *, as_json: bool) -> None:
         _print(f"Agreed: {to} gets the notes of {notes}. To take it back: memory-tui provider --revoke.")
 
 
+def _nothing(value: Status, name: str) -> str:
+    """`name`, or what its absence means: an index that was never filled has no provider yet."""
+    if name not in ("", "none"):
+        return name
+    return "none" if value.files or value.requested_provider == "none" else "none yet, nothing is indexed"
+
+
 def status(value: Status, *, as_json: bool) -> None:
     """The state of workspace, index, provider and freshness."""
     if as_json:
@@ -94,8 +101,8 @@ def status(value: Status, *, as_json: bool) -> None:
     rows = [
         ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
         ("Workspace", value.workspace_dir), ("Profile", f"{value.profile} ({value.profile_origin})"),
-        ("Provider", f"{value.provider or 'none'} (requested: {value.requested_provider})"),
-        ("Model", value.model or "none"), ("Provider state", value.provider_state),
+        ("Provider", f"{_nothing(value, value.provider)} (requested: {value.requested_provider})"),
+        ("Model", _nothing(value, value.model)), ("Provider state", value.provider_state),
         ("Indexed", f"{value.files}/{fresh.total} files, {wording.plural(value.chunks, 'chunk')}"),
         ("Freshness", _freshness(value)), ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it "
                                                     "loses nothing but time)"),

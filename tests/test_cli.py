@@ -238,6 +238,19 @@ def test_a_missing_and_an_empty_workspace(run: Callable, tmp_path: Path) -> None
     assert "holds no notes yet" in out
 
 
+def test_an_extra_path_that_is_not_there_is_said(run: Callable) -> None:
+    code, out, err = run("search", "router", "--extra", "no/such")
+    assert (code, bool(out)) == (0, True)
+    assert "--extra no/such: there is nothing at " in err
+    assert "nothing at" not in run("search", "router", "--extra", "memory")[2]
+
+
+def test_an_index_that_was_never_filled_has_no_provider_yet(run: Callable) -> None:
+    assert "none yet, nothing is indexed (requested: " in run("status")[1]
+    run("index")
+    assert "none yet" not in run("status")[1]
+
+
 def test_a_configuration_error_tells_line_and_column(run: Callable, tmp_path: Path) -> None:
     config = tmp_path / "openclaw.json"
     config.write_text('{\n  agents: {defaults: {memorySearch: {query: {minScore: 0.1,,}}}}\n}')

@@ -17,7 +17,7 @@ from memory_tui.overview import FileRow
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Settings
 from memory_tui.tui import clipboard, editor, layout, paint
-from memory_tui.tui.aging import Aging, age_word, size_word
+from memory_tui.tui.aging import Aging, age_word, effect_word, size_word
 from memory_tui.tui.days import beside, groups
 from memory_tui.tui.finding import closest, find_in
 from memory_tui.tui.knobs import Dial, dials, slider
@@ -272,6 +272,9 @@ def test_age_is_what_a_search_counts() -> None:
     assert multiply.days(topic) is None
     assert (multiply.days(slug), add.days(slug)) == (None, 30)
     assert Aging("add", False, 30, now).factor(log) is None
+    adds = Aging("add", True, 30, now, 0.3)
+    assert [effect_word(multiply, f) for f in (None, 1.0, 0.5, 0.0)] == ["", "×1", "×.50", "×.00"]
+    assert effect_word(adds, adds.factor(slug)) == "+.15", "what is added says how much, not a share"
     assert [age_word(days) for days in (None, 0.4, 30, 1500)] == ["ever", "0d", "30d", "4y"]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memory_tui.errors import SettingError
+from memory_tui.text.display import one_line
 
 if TYPE_CHECKING:
     from memory_tui.engine import Engine, Options
@@ -94,7 +96,12 @@ def moment(given: argparse.Namespace) -> float | None:
 
 
 def opened(given: argparse.Namespace) -> Engine:
-    """An engine for the command. Raises MemoryTuiError."""
+    """An engine for the command; a warning where `--extra` names nothing. Raises MemoryTuiError."""
     from memory_tui.engine import Engine
 
-    return Engine.open(options(given))
+    engine = Engine.open(options(given))
+    for named in getattr(given, "extra", ()):
+        place = engine.plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
+        if not place.exists():
+            sys.stderr.write(f"memory-tui: --extra {one_line(named)}: there is nothing at {one_line(str(place))}.\n")
+    return engine

@@ -18,7 +18,7 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
     source = "labels" if floor.labelled else "lines out of the notes"
     yield f"{len(floor.nonsense)} unrelated questions (#, best hit), {len(floor.related)} right chunks by {source} (+)"
     yield from _axis(floor, results)
-    yield f"Nonsense: median {floor.percentile(0.5):.3f}, 95 % below {floor.percentile(0.95):.3f}"
+    yield f"Unrelated: median {floor.percentile(0.5):.3f}, 95 % below {floor.percentile(0.95):.3f}"
     yield f"now        {_trade(floor.now)}"
     if floor.suggested is not None:
         yield f"suggested  {_trade(floor.suggested)}"

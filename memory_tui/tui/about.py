@@ -74,8 +74,9 @@ def _age(file: FileRow, aging: Aging) -> str:
     words = plural(int(days), "day")
     if factor is None:
         return f"{words}; decay is off"
-    what = "score" if aging.rule == "multiply" else "bonus for being recent"
-    return f"{words}: {what} × {factor:.3f}, half after {aging.half_life:g} d"
+    what = f"score × {factor:.3f}" if aging.rule == "multiply" else (
+        f"being recent adds {factor * aging.bonus:.3f} of {aging.bonus:.3f}")
+    return f"{words}: {what}, half after {aging.half_life:g} d"
 
 
 def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:

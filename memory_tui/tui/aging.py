@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Aging:
-    """The rule in force: `rule` is multiply or add (see profiles), `half_life` in days; `now` in epoch seconds."""
+    """The rule in force: `rule` is multiply or add (see profiles), `half_life` in days; `now` in epoch seconds.
+
+    `bonus` is the most that being recent adds, where the rule adds.
+    """
 
     rule: str
     on: bool
     half_life: float
     now: float
+    bonus: float = 0.0
 
     def days(self, row: FileRow) -> float | None:
         """The age that a search counts; None for notes that do not age."""
@@ -55,11 +59,12 @@ def age_word(days: float | None) -> str:
     return f"{int(days / 365.25)}y"
 
 
-def factor_word(factor: float | None) -> str:
-    """A decay factor in four characters: `×.89`, `×1`; empty while decay is off."""
+def effect_word(aging: Aging, factor: float | None) -> str:
+    """What age does to a score, in four characters: `×.89` of it is left, `+.02` is added; empty while decay is off."""
     if factor is None:
         return ""
-    return "×1" if factor >= 0.995 else f"×.{round(factor * 100):02}"
+    sign, value = ("×", factor) if aging.rule == "multiply" else ("+", factor * aging.bonus)
+    return f"{sign}1" if value >= 0.995 else f"{sign}.{round(value * 100):02}"
 
 
 def size_word(size: int) -> str:

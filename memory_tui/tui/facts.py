@@ -140,7 +140,8 @@ def _unwritable(status: Status) -> str:
 def _aging(engine: Engine) -> Aging:
     settings = engine.settings
     return Aging(profiles.get(settings.word("profile")).age, settings.on("query.hybrid.temporalDecay.enabled"),
-                 settings.number("query.hybrid.temporalDecay.halfLifeDays"), engine.now())
+                 settings.number("query.hybrid.temporalDecay.halfLifeDays"), engine.now(),
+                 settings.number("recency.weight"))
 
 
 def _provider(status: Status) -> Health:

@@ -106,6 +106,11 @@ def _pane(subject: Subject, width: int) -> Iterator[Keyed]:
     for row in (*_heading(subject, width), []):
         yield row, None
     lines, facts = _steps(subject), _facts(subject)
+    after = next((at for at, line in enumerate(lines, 1) if line.label == "text"), None)
+    if after is not None:
+        # Which words matched belongs to the points that they made.
+        lines[after:after] = [line for line in facts if line.label == "terms"]
+        facts = [line for line in facts if line.label != "terms"]
     if lines:
         yield from ((row, None) for row in (*sum_rows(lines, width), []))
     yield from _changes(subject, width)

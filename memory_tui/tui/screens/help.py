@@ -19,11 +19,15 @@ from memory_tui.tui.widgets.compared import MEANINGS
 from memory_tui.tui.widgets.compared import SIGNS as COMPARED
 from memory_tui.tui.widgets.file_tree import SIGNS
 
-_FILES = [(sign, word) for word, (sign, _) in SIGNS.items() if word != "rebuild"]
+_STATES = {"fresh": "indexed as it is on disk", "new": "new, not indexed yet", "changed": "changed since then",
+           "deleted": "gone from the disk, the next sync forgets it", "failed": "could not be indexed; view 3 says why",
+           "absent": "looked for when a session starts, and not there"}
+_FILES = [(SIGNS[state][0], words) for state, words in _STATES.items()]
 _CHUNKS = [("╭ │ ╰", "where a chunk begins and ends; chunks overlap, so there are two columns"),
            ("▌", "the lines that the citation names"), ("▐", "the lines that you marked"),
            ("•", "a line that was recalled at some time")]
-_LISTED = [("12d ×.76 1.2k 3c", "age in days (ever: does not age), what is left of its weight, bytes, chunks")]
+_LISTED = [("12d ×.76 1.2k 3c", "age in days (ever: does not age), what age leaves of its score, bytes, chunks"),
+           ("+.02", "instead of ×.76 where the profile adds to the score of what is recent")]
 _HITS = [(paint.VECTOR, "points for meaning (vector)"), (paint.TEXT, "points for words (text)"),
          (paint.ADDED, "points added for being recent, or of a day that the question names"),
          (paint.LOST, "points that age took away"), ("ever", "evergreen: the note has no day, so it does not age"),
@@ -60,8 +64,9 @@ WORDS_OF = {
              "chance could have made is no evidence.",
     "sides": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, or "
                "the baseline; a chunk that one side loses shows the reason there.",
-    "book": "Questions that you saved, and how the knobs do on them: under the baseline, and as they are now. Broke "
-            "means that a right line is not recalled any more.",
+    "book": "Questions that you saved, and how the knobs do on them: under the baseline, and as they are now. nDCG, "
+            "recall and MRR are best at 1; noise is how many hits hold no right line, best at 0. Broke means that a "
+            "right line is not recalled any more.",
     "whynot": "What became of one line: the first gate that stopped it, its arithmetic, the smallest turn of each knob "
               "that recalls it with what else that brings in and pushes out, and words to add to the question.",
 }

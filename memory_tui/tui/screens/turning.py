@@ -111,8 +111,8 @@ class Turning(View):
             self.say(f"Baseline {base.name} is set: {base.title}. Further turns are compared with it; u takes it back.")
 
         value = tuning.difference() or "as opened"
-        self.app.push_screen(Prompt(f"Baseline {tuning.next_letter}", "a name for the knobs as they are now", value),
-                             take)
+        title = f"Baseline {tuning.next_letter}: a name for the knobs as they are now"
+        self.app.push_screen(Prompt(title, "a name", value), take)
 
     def do_tune(self) -> None:
         """Go to the knobs."""

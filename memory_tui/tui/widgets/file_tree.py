@@ -12,7 +12,7 @@ from textual.binding import BindingType
 
 from memory_tui.text.display import safe
 from memory_tui.tui.actions import bindings
-from memory_tui.tui.aging import Aging, age_word, factor_word, size_word
+from memory_tui.tui.aging import Aging, age_word, effect_word, size_word
 from memory_tui.tui.days import ABSENT, Group, beside, groups
 from memory_tui.tui.paint import Piece, fit, fit_path
 from memory_tui.tui.widgets.rowlist import RowList
@@ -174,7 +174,7 @@ class FileTree(RowList):
         """Age, what it makes of the score, size and chunks, as far as there is room."""
         if self._aging is not None:
             yield f"{age_word(self._aging.days(file)):>5}", "muted"
-            yield f"{factor_word(self._aging.factor(file)):>5}" if self._aging.on else "", "lost"
+            yield f"{effect_word(self._aging, self._aging.factor(file)):>5}" if self._aging.on else "", "lost"
         if width >= 36:
             yield f"{size_word(file.size):>5}", "muted"
         yield f" {f'{size_word(file.chunks)}c':>3} ", "muted"
