@@ -81,6 +81,8 @@ class Picker(ModalScreen[str | None]):
     def on_mount(self) -> None:
         """All names, until something is typed."""
         self._narrow("")
+        # What is behind was not drawn yet when another dialogue has just gone.
+        self.call_after_refresh(self.refresh)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

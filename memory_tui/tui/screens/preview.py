@@ -63,6 +63,8 @@ class Preview(ModalScreen[str]):
         """Show the change; enter does nothing to the notes."""
         self.query_one(DiffList).show(self._planned.lines)
         self.query_one("#no").focus()
+        # What is behind was not drawn yet when another dialogue has just gone.
+        self.call_after_refresh(self.refresh)
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
