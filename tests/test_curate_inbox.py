@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_tui import cli
@@ -148,6 +148,7 @@ def test_a_key_of_many_lines_is_all_of_them() -> None:
     assert (one.place.first, one.place.last, one.place.text) == (3, 5, "-----***")
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab \n\r-é"), max_size=40), st.text(st.sampled_from("ab \n\r-é"), max_size=40))
 def test_a_masked_difference_is_the_difference_where_nothing_is_secret(before: str, after: str) -> None:
     change = Change("edit", "x", (FileChange("a.md", before.encode(), after.encode()),))
@@ -166,6 +167,15 @@ def test_a_masked_difference_has_the_same_lines_without_the_secret() -> None:
     assert "+password: ***" in text
     assert "+# y" in text
     assert not any(part in text for part in ("hunter", "plainlookingword", "PRIVATE"))
+
+
+def test_a_note_that_moves_is_told_by_its_paths() -> None:
+    change = Change("rename", "x", (FileChange("b.md", None, b"- text\n"), FileChange("a.md", b"- text\n", None),
+                                    FileChange("c.md", b"see a.md\n", b"see b.md\n")))
+    shown = [str(line) for line in masked.lines(change)]
+    assert shown[0] == "a.md becomes b.md, its text stays as it is"
+    assert not any("- text" in line for line in shown)
+    assert shown[-1] == "+see b.md"
 
 
 @pytest.mark.parametrize(("path", "better"), [

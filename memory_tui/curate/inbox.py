@@ -77,9 +77,9 @@ def examine(view: View, tell: Tell = lambda *_: None, stopped: Callable[[], bool
     found = [entry for note in view.notes for entry in entries(note)]
     steps: tuple[tuple[str, Callable[[], Iterator[Suggestion]]], ...] = (
         ("names", lambda: _names(view)), ("secrets", lambda: _secrets(view, stopped)),
-        ("repeats", lambda: _repeats(found)), ("near repeats", lambda: _near(found)),
+        ("repeats", lambda: _repeats(found)), ("near repeats", lambda: _near(found, stopped)),
         ("doubtful lines", lambda: _doubtful(view, found)), ("budget", lambda: _over(view, found)),
-        ("other words", lambda: _paraphrases(view)), ("recalls", lambda: _unused(view)))
+        ("other words", lambda: _paraphrases(view, stopped)), ("recalls", lambda: _unused(view)))
     every: dict[str, Suggestion] = {}
     for done, (title, step) in enumerate(steps):
         if stopped():
@@ -168,10 +168,10 @@ def _repeats(found: Sequence[Entry]) -> Iterator[Suggestion]:
         yield _suggestion("exact duplicate", drop, f"{_place(keep)} says the same.", keep)
 
 
-def _near(found: Sequence[Entry]) -> Iterator[Suggestion]:
+def _near(found: Sequence[Entry], stopped: Callable[[], bool]) -> Iterator[Suggestion]:
     from memory_tui.curate.twins import nearly_same
 
-    for keep, drop in nearly_same(found):
+    for keep, drop in nearly_same(found, stopped):
         yield _suggestion("near duplicate", drop, f"{_place(keep)} says nearly the same.", keep)
 
 
@@ -190,7 +190,7 @@ def _over(view: View, found: Sequence[Entry]) -> Iterator[Suggestion]:
             yield _suggestion("over budget", entry, f"No session reads {entry.note.path} from line {first} {until}.")
 
 
-def _paraphrases(view: View) -> Iterator[Suggestion]:
+def _paraphrases(view: View, stopped: Callable[[], bool]) -> Iterator[Suggestion]:
     from rapidfuzz import fuzz
 
     from memory_tui.curate.twins import NEAR, close
@@ -198,7 +198,7 @@ def _paraphrases(view: View) -> Iterator[Suggestion]:
     chunks = view.chunks
     if chunks is None:
         return
-    for one, other, cosine in close(chunks.vectors, chunks.files)[:_MOST_PARAPHRASES]:
+    for one, other, cosine in close(chunks.vectors, chunks.files, stopped=stopped)[:_MOST_PARAPHRASES]:
         said, again = chunks.texts((one, other))
         if fuzz.ratio(said, again) < NEAR:
             first, second = Place(*chunks.places[one], masked(said)), Place(*chunks.places[other], masked(again))

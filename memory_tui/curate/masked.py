@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from memory_tui.curate import diff
+from memory_tui.curate import diff, tidy
 from memory_tui.curate.diff import DiffLine
 from memory_tui.curate.record import Change
 from memory_tui.text import secrets
@@ -14,9 +14,20 @@ MASK = "***"
 
 
 def lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
-    """What `diff.lines` gives, with secrets masked; looked for in whole notes: a key may have many lines."""
-    return tuple(line for file in change.files for line in _masked(
-        diff.lines(replace(change, files=(file,)), context), _texts(file.before), _texts(file.after)))
+    """What `diff.lines` gives, with secrets masked; looked for in whole notes: a key may have many lines.
+
+    Of a note that only gets another path, the paths are told, not its text.
+    """
+    found: list[DiffLine] = []
+    moved = tidy.moves(change)
+    names = {new: old for old, new in moved.items()}
+    for file in change.files:
+        if file.path in names and file.before is None:
+            found.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
+        elif file.path not in moved or file.after is not None:
+            found += _masked(diff.lines(replace(change, files=(file,)), context), _texts(file.before),
+                             _texts(file.after))
+    return tuple(found)
 
 
 def _masked(found: tuple[DiffLine, ...], before: list[str], after: list[str]) -> Iterator[DiffLine]:

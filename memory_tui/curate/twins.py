@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from heapq import nlargest
+from itertools import chain, pairwise
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 from rapidfuzz import fuzz
 
 from memory_tui.curate.entries import Entry
+from memory_tui.errors import Cancelled
 from memory_tui.text.words import segmented
 
 SHORTEST = 20
@@ -20,6 +23,10 @@ NEAR = 88.0
 """Least `rapidfuzz.fuzz.ratio` of two entries that say nearly the same."""
 _RARE = 40
 """A word in more entries than this tells nothing about which two of them are alike."""
+_SHARED = 2
+"""Telling words that two entries have to share before they are compared."""
+_OFTEN = 256
+"""Entries between two looks at whether anybody waits, or wants the processor."""
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _CLOSE = 0.9
 """Least cosine of chunks that may say the same; vectors made of words alone are close for any two notes."""
@@ -38,20 +45,35 @@ def same(found: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
             yield from ((keep, entry) for entry in group if entry is not keep)
 
 
-def nearly_same(found: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Pairs (to keep, to remove) that differ in little; those that differ in numbers alone are measurements."""
+def nearly_same(found: Sequence[Entry], stopped: Callable[[], bool] = lambda: False) -> Iterator[tuple[Entry, Entry]]:
+    """Pairs (to keep, to remove) that differ in little; those that differ in numbers alone are measurements.
+
+    Raises Cancelled when `stopped` says so.
+    """
     candidates = [entry for entry in found if len(entry.plain) >= SHORTEST and not entry.fenced]
     words = [frozenset(segmented(entry.plain).split()) for entry in candidates]
-    telling = {token for token, count in Counter(chain.from_iterable(words)).items() if 1 < count <= _RARE}
+    sizes = [len(own) for own in words]
+    counts: Counter[str] = Counter()
+    for start in range(0, len(words), _OFTEN):
+        # All at once would keep every other thread waiting for as long as it takes.
+        counts.update(chain.from_iterable(words[start:start + _OFTEN]))
+    telling = {token for token, count in counts.items() if 1 < count <= _RARE}
     where: dict[str, list[int]] = defaultdict(list)
     taken: set[int] = set()
     for at, entry in enumerate(candidates):
+        if at % _OFTEN == 0 and stopped():
+            raise Cancelled
         own = words[at] & telling
+        # Let go one by one: a hundred thousand sets at once would keep other threads waiting, too.
+        words[at] = frozenset()
+        if len(own) < _SHARED:
+            continue
         shared = Counter(chain.from_iterable(where[token] for token in own))
         for token in own:
             where[token].append(at)
-        for other, count in shared.most_common(8):
-            if count < max(2, min(len(words[at]), len(words[other])) // 4) or other in taken:
+        enough = [(other, count) for other, count in shared.items() if count >= _SHARED]
+        for other, count in nlargest(8, enough, key=itemgetter(1)) if enough else ():
+            if count < min(sizes[at], sizes[other]) // 4 or other in taken:
                 continue
             if _alike(candidates[other].plain, entry.plain):
                 keep, drop = sorted((candidates[other], entry), key=_rank)
@@ -66,34 +88,50 @@ def _alike(a: str, b: str) -> bool:
     return _NUMBER.sub("0", a) != _NUMBER.sub("0", b)
 
 
-def close(vectors: npt.NDArray[np.float32], group: npt.NDArray[np.int32], least: float = _CLOSE
-          ) -> list[tuple[int, int, float]]:
+def close(vectors: npt.NDArray[np.float32], group: npt.NDArray[np.int32], least: float = _CLOSE,
+          stopped: Callable[[], bool] = lambda: False) -> list[tuple[int, int, float]]:
     """Pairs of rows of different groups that are each other's nearest, with their cosine, the closest first.
 
-    `vectors` are unit rows (n, dims) or zeros; a pair has to stand out from what any two of them are like.
+    `vectors` are unit rows (n, dims) or zeros; a pair has to stand out from what any two of them are like. Raises
+    Cancelled when `stopped` says so.
     """
     count = len(vectors)
-    if count < 2:
+    order = np.argsort(group, kind="stable")
+    rows, starts = vectors[order], np.flatnonzero(np.diff(group[order], prepend=group[order[:1]] - 1))
+    bounds = list(pairwise([*starts.tolist(), count]))
+    if len(bounds) < 2:
         return []
-    best, value = np.zeros(count, np.int64), np.full(count, -1.0, np.float32)
-    total = squares = pairs = 0.0
+    best, value = np.zeros(count, np.int64), np.zeros(count, np.float32)
     for start in range(0, count, _BLOCK):
-        block = vectors[start:start + _BLOCK] @ vectors.T
-        block[group[start:start + _BLOCK, None] == group[None, :]] = np.nan
-        known = ~np.isnan(block)
-        total += float(np.nansum(block, dtype=np.float64))
-        squares += float(np.nansum(np.square(block), dtype=np.float64))
-        pairs += int(known.sum())
-        block[~known] = -1.0
-        best[start:start + _BLOCK] = block.argmax(axis=1)
-        value[start:start + _BLOCK] = block.max(axis=1)
-    if not pairs:
-        return []
-    mean = total / pairs
-    unusual = mean + 4.0 * max(0.0, squares / pairs - mean * mean) ** 0.5
+        if stopped():
+            raise Cancelled
+        block = rows[start:start + _BLOCK] @ rows.T
+        for first, last in bounds:
+            if first < start + _BLOCK and last > start:
+                block[max(0, first - start):last - start, first:last] = -1.0
+        nearest = block.argmax(axis=1)
+        best[order[start:start + _BLOCK]] = order[nearest]
+        value[order[start:start + _BLOCK]] = block[np.arange(len(block)), nearest]
+    mean, deviation = _spread(rows, bounds)
+    unusual = mean + 4.0 * deviation
     found = [(at, int(best[at]), float(value[at])) for at in range(count)
              if best[best[at]] == at and at < best[at] and value[at] >= max(least, min(unusual, 0.985))]
     return sorted(found, key=lambda pair: -pair[2])
+
+
+def _spread(rows: npt.NDArray[np.float32], bounds: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """Mean and standard deviation of the products of rows of different groups, without making them all.
+
+    The products of all rows of a matrix V sum to |sum of V's rows|^2, and their squares to |V^T V|^2 (Frobenius).
+    """
+    def sums(part: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        gram = part.T @ part if len(part) > part.shape[1] else part @ part.T
+        return np.array([np.square(part.sum(axis=0)).sum(), np.square(gram).sum(), float(len(part)) ** 2])
+
+    exact = rows.astype(np.float64)
+    total, squares, pairs = sums(exact) - sum(sums(exact[first:last]) for first, last in bounds)
+    mean = total / pairs
+    return float(mean), float(max(0.0, squares / pairs - mean * mean) ** 0.5)
 
 
 def _rank(entry: Entry) -> tuple[bool, int, str, int]:

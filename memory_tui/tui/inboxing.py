@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -52,7 +53,12 @@ def look(engine: Engine) -> Callable[[Tell], Looked]:
             tell(None)
             return False
 
-        found = engine.inbox(step, stopped, every=True)
+        # A hundred thousand lines live until the look ends; to look through them for garbage would stop the screen.
+        gc.disable()
+        try:
+            found = engine.inbox(step, stopped, every=True)
+        finally:
+            gc.enable()
         return Looked(found, engine.decisions.hidden(found, engine.now()), time.monotonic() - begun)
 
     return run

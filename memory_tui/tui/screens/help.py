@@ -12,9 +12,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from memory_tui.curate.suggestion import TITLES
 from memory_tui.tui import paint
 from memory_tui.tui.actions import ACTIONS, PLACES
 from memory_tui.tui.paint import plural
+from memory_tui.tui.proposal import SIGNS as KINDS
 from memory_tui.tui.widgets.compared import MEANINGS
 from memory_tui.tui.widgets.compared import SIGNS as COMPARED
 from memory_tui.tui.widgets.file_tree import SIGNS
@@ -39,6 +41,7 @@ _HITS = [(paint.VECTOR, "points for meaning (vector)"), (paint.TEXT, "points for
 SIGNS_OF = {
     "browse": [*_FILES, *_LISTED, *_CHUNKS], "reader": _CHUNKS, "search": _HITS,
     "index": [*_FILES, ("×", "left out: not part of the memory, with the rule that says so")],
+    "inbox": [(sign, TITLES[kind]) for kind, (sign, _) in KINDS.items()],
     "compare": [(f"{glyph} {word}", MEANINGS[name]) for name, (glyph, word, _) in COMPARED.items()],
 }
 
@@ -52,6 +55,8 @@ WORDS_OF = {
               "the agent. Below the line are those that were not, and why.",
     "index": "The index is a copy made for searching. It can be deleted at any time; the notes are the truth.",
     "reader": "The note as it is on disk.",
+    "inbox": "What in the notes should be looked at, the most pressing first. A change is shown as a difference before "
+             "it is made, and u takes it back; what is kept or put off changes no note. Secrets are masked here.",
     "compare": "What OpenClaw's own index holds of the notes on disk. It is opened to be read, and never written: "
                "run OpenClaw itself to bring it up to date.",
     "noise": "Questions that no note is about are asked, to see what they score. Where they reach as high as what is "
