@@ -30,6 +30,7 @@ SHOTS = {
     "search-80x24": ((80, 24), QUESTION, ("escape", "down")),
     "tune-120x36": ((120, 36), QUESTION, ("escape", "t", "l", "j", "j", *"lllllllll")),
     "index-120x36": ((120, 36), "", ("3",)),
+    "inbox-120x36": ((120, 36), "", ("4",)),
 }
 
 
