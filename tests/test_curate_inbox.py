@@ -104,6 +104,13 @@ def test_other_words_for_the_same_are_found_by_their_vectors() -> None:
 @pytest.mark.parametrize(("text", "over"), [
     ("- renew the domain by 2026-03-01", True), ("- 合同 2026-01-01 到期", True),
     ("- call the plumber tomorrow", True), ("- moved here on 2026-03-01", False),
+    ("- the permit has to be renewed by 2026-01-01", True), ("- Passport: expires **2026-01-01**", True),
+    ("- Anna is in Lisbon until 2026-01-01.", True), ("- 截止日期：2026-01-01", True),
+    ("- Until 2026-01-01: Pi-hole on wren.", False), ("- **Priya**: led payments until 2026-01-01", False),
+    ("- Mira: cello (was violin until 2026-01-01)", False), ("- lead since 2026-01-01, before that SRE", False),
+    ("- joined 2026-01-01; nothing for her before 13:30", False), ("Kept by hand. Last look 2026-01-01.", False),
+    ("- Deploys: any day before 15:00 since 2026-01-01.", False), ("- used to run until 2026-01-01", False),
+    ("- valid from 2026-01-01", False),
     ("- renew the domain by 2027-03-01", False), ("- valid 2026-01-01 until 2027-01-01", False)])
 def test_dates_that_have_passed_in_lasting_notes(text: str, over: bool) -> None:
     assert ("stale date" in found(note(text))) is over
@@ -127,6 +134,13 @@ def test_paths_that_are_not_there(tmp_path: Path) -> None:
     "2026-01-01 10:00:00 INFO a\n2026-01-01 10:00:01 INFO b\n2026-01-01 10:00:02 ERROR c", "x " + "QUJD" * 60])
 def test_output_of_tools_is_no_memory(text: str) -> None:
     assert [one.kind for one in examine(View((note(text),), TODAY, lambda _: True))] == ["junk"]
+
+
+def test_a_comment_above_code_is_no_session_of_a_shell() -> None:
+    code = "```python\n# shortened\nasync def token(user):\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    b\n```\n"
+    assert found(note(code)) == {}
+    shell = code.replace("# shortened", "root@heron:~# zpool status")
+    assert [one.kind for one in examine(View((note(shell),), TODAY, lambda _: True))] == ["junk"]
 
 
 def test_ordinary_notes_are_left_alone() -> None:

@@ -11,9 +11,19 @@ from pathlib import Path
 from memory_tui.curate.entries import Entry
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_DAY = r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)"
+_BETWEEN = r"[\s:*_(]*(?:(?:on|the|by|at|in|for|is|to|until|till|again|due|\w{3,6}day),?[\s:*_(]*){0,3}"
 _AHEAD = re.compile(
-    r"\b(?:by|until|till|due|deadline|expires?|expiring|valid|before|ends?|scheduled|planned|renew(?:al|s)?|starts?)\b"
-    r"|截止|到期|有效期|之前|过期|計劃|计划|まで|期限|까지", re.IGNORECASE)
+    rf"\b(?P<end>by|until|till|before){_BETWEEN}(?P<day>{_DAY})"
+    r"|\b(?:due|deadline|expires?|expiring|expiry|valid|ends?|scheduled|planned|renew(?:s|al|als)?|starts?)"
+    rf"{_BETWEEN}(?P<planned>{_DAY})"
+    rf"|(?:截止|到期|有效期|期限|计划|計劃)[^。；\n\d]{{0,6}}(?P<before>{_DAY})"
+    rf"|(?P<after>{_DAY})[^。；\n\d]{{0,6}}(?:截止|到期|之前|过期|まで|까지)", re.IGNORECASE)
+"""A word that looks ahead, right beside a date."""
+_PAST = re.compile(
+    r"^\W*$|\b(?:was|were|had|been|did|led|ran|went|got|kept|took|held|paid|used|\w{2,}ed)\b", re.IGNORECASE)
+_TO_COME = re.compile(r"\b(?:be|must|should|shall|will|needs?|may|can|(?<!used )to)\b", re.IGNORECASE)
+"""What stands before "until 2026-01-01" tells what was where it is nothing ("Until ...: it was") or a past tense."""
 _RELATIVE = re.compile(
     r"\b(?:tomorrow|tonight|yesterday|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
     r"|this (?:week|month)|currently|right now|these days)\b|明天|下周|下个?月|目前|最近|明日|来週", re.IGNORECASE)
@@ -27,7 +37,8 @@ _OUTPUT = (
                 re.MULTILINE), "it is a log of a program"),
     (re.compile(r"[A-Za-z0-9+/]{200,}={0,2}"), "it holds encoded data"),
     (re.compile(r"^\s*[\[{](?:\"[^\"]*\"|[^\"]){300,}[\]}]\s*$", re.DOTALL), "it is data, not words"),
-    (re.compile(r"(?:^(?:\$|>>>|#) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE), "it is a session of a shell"),
+    (re.compile(r"(?:^(?:\$|>>>|\S+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
+     "it is a session of a shell"),
 )
 
 
@@ -36,11 +47,25 @@ def passed(entry: Entry, today: dt.date) -> str:
     if entry.note.day is not None or entry.fenced:
         return ""
     days = [day for year, month, number in _DATE.findall(entry.text) if (day := _day(year, month, number))]
-    if days and max(days) < today and _AHEAD.search(entry.text):
-        ago = (today - max(days)).days
-        return f"It speaks of {max(days)} as still to come, {ago} day{'' if ago == 1 else 's'} ago."
+    ahead = _ahead(entry.text) if days and max(days) < today else None
+    if ahead is not None:
+        ago = (today - ahead).days
+        return f"It speaks of {ahead} as still to come, {ago} day{'' if ago == 1 else 's'} ago."
     relative = _RELATIVE.search(entry.text) if not days else None
     return f"“{relative[0]}” in a note without a date means another day each time it is read." if relative else ""
+
+
+def _ahead(text: str) -> dt.date | None:
+    """The last day that `text` speaks of as one to come; None where it tells what was, or names none."""
+    days = []
+    for found in _AHEAD.finditer(text):
+        clause = re.split(r"[.;!?(\n]", text[:found.start()])[-1]
+        if found["end"] and _PAST.search(clause) and not _TO_COME.search(clause):
+            continue
+        named = found["day"] or found["planned"] or found["before"] or found["after"]
+        if (day := _day(*named.split("-"))) is not None:
+            days.append(day)
+    return max(days, default=None)
 
 
 def dead(entry: Entry, exists: Callable[[str], bool]) -> str:
