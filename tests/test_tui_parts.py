@@ -113,6 +113,22 @@ def test_a_place_on_the_slider_is_a_value_of_the_knob(key: str, share: float) ->
     assert len(slider(Dial(knob, value, "", "", False), 9)) == 9
 
 
+@pytest.mark.parametrize(("profile", "counts"), [("recommended", True), ("openclaw-2026.3", False)])
+def test_a_weight_without_hybrid_has_no_effect_only_where_that_is_so(profile: str, *, counts: bool) -> None:
+    from memory_tui.search.fuse import Rules
+
+    def at(weight: float) -> tuple[Rules, str]:
+        settings = profiles.compose(profile, {}, {}).update({
+            "query.hybrid.enabled": False, "query.hybrid.vectorWeight": weight,
+            "query.hybrid.textWeight": 1 - weight}, "test")
+        ignored = {dial.knob.key: dial.ignored for dial in dials(settings, settings)}
+        return Rules.of(settings, "vectors only"), ignored["query.hybrid.vectorWeight"]
+
+    (one, said), (other, _) = at(0.4), at(0.8)
+    assert (one.vector_weight != other.vector_weight) is counts
+    assert (not said) is counts
+
+
 def test_ignored_knobs_say_why() -> None:
     found = {dial.knob.key: dial.ignored for dial in dials(*[profiles.compose("openclaw-2026.3", {}, {})] * 2)}
     assert found["dateBoost"] == "OpenClaw does not read dates in a query"

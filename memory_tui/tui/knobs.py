@@ -86,12 +86,14 @@ def _logarithmic(knob: Knob) -> bool:
 
 def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
     """Every knob of the strip in its order, the date as `days` from now."""
-    ignores = profiles.get(settings.word("profile")).ignores
+    profile = profiles.get(settings.word("profile"))
     found = []
     for key in TUNE_KEYS:
         value = settings.values[key]
-        ignored = ignores.get(key, "")
-        if not ignored and key in _NEEDS and not settings.on(_NEEDS[key][0]):
+        ignored = profile.ignores.get(key, "")
+        # A profile that keeps its weights with one side missing scales what that side gives, so they still count.
+        weighs = key in PAIR and profile.missing_side != "zero"
+        if not ignored and key in _NEEDS and not weighs and not settings.on(_NEEDS[key][0]):
             ignored = _NEEDS[key][1]
         found.append(Dial(BY_KEY[key], value.value, value.origin, ignored, value.value != opened.values[key].value))
     frozen = "" if settings.on(_DECAY) else "decay is off, so nothing ages"
