@@ -14,6 +14,9 @@ from memory_tui.tui.widgets.rowlist import RowList
 MARGIN = 19
 """Cells of time and kind before the words of an event."""
 
+QUIET = frozenset({"sweep", "interval", "search"})
+"""Syncs that come by themselves again and again; those that change nothing are not worth a line."""
+
 KEPT = 2000
 """Events that are remembered."""
 
@@ -57,13 +60,15 @@ def words(event: events.Event) -> tuple[str, str, str] | None:
             return None
 
 
-def _finished(event: events.SyncFinished) -> tuple[str, str, str]:
+def _finished(event: events.SyncFinished) -> tuple[str, str, str] | None:
     if event.error:
         return "sync", f"stopped: {event.error}", "bad"
     counts = [(event.indexed, "indexed"), (event.removed, "removed"), (event.failed, "failed")]
     parts = [f"{n:,} {word}" for n, word in counts if n]
     if event.embedded:
         parts.append(f"{plural(event.embedded, 'text')} embedded")
+    if not parts and event.reason in QUIET:
+        return None
     said = ", ".join(parts) or "nothing changed"
     return "sync", f"finished ({event.reason}): {said}", "muted"
 
