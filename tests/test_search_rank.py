@@ -106,6 +106,15 @@ def test_hybrid_off_is_the_cosine_alone() -> None:
     assert [c.score for c in trace.recalled] == pytest.approx([0.5])
 
 
+def test_hits_without_any_word_of_the_question_are_said_to_be_so() -> None:
+    def said(trace: Trace) -> bool:
+        return "meaning_alone" in {notice.code for notice in trace.notices}
+
+    assert said(rank(evidence([0.3, 0.2], {}), settings("recommended")))
+    assert not said(rank(evidence([0.3, 0.2], {1: -1.0}), settings("recommended")))
+    assert not said(rank(evidence([0.9], {}), settings(OPENCLAW))), "there all words have to match"
+
+
 def test_without_vectors_words_answer_alone_and_the_mode_says_so() -> None:
     trace = rank(evidence(None, {0: -3.0, 1: -1.0}), settings(OPENCLAW))
     assert trace.mode == "keywords only"

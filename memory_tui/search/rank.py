@@ -60,11 +60,22 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         floor=decided.floor, funnel=_funnel(ranking, len(nearest), matched), recalled=recalled,
         lost=Lazy(len(lost), lambda i: ranking.candidate(int(lost[i]))),
         unsearchable=evidence.unsearchable,
-        notices=(*evidence.notices, *_weights_notice(settings, rules), *not_copied(evidence, mode, rules.profile)),
+        notices=(*evidence.notices, *_weights_notice(settings, rules), *_meaning_alone(side, mode, ranking),
+                 *not_copied(evidence, mode, rules.profile)),
         empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best),
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000})
+
+
+def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, ...]:
+    """That no note holds a word of the question: something is always nearest, however far it is."""
+    any_word = ranking.rules.profile.join == "OR"
+    asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
+    if not asked or not ranking.decided.recalled:
+        return ()
+    return (Notice("meaning_alone", "No note holds a word of the question: these hits are near in meaning alone, and "
+                                    "may have nothing to do with it."),)
 
 
 def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
