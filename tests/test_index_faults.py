@@ -111,6 +111,23 @@ def test_what_happened_while_it_was_closed_is_noticed_and_mended(
     assert bool(kept) == (how not in ("empty", "deleted"))
 
 
+@pytest.mark.parametrize(("statement", "told"), [
+    ("UPDATE chunks SET text = replace(text, 'a', 'b') WHERE id = 3", "1 chunks whose text is not what was indexed"),
+    ("UPDATE embedding_cache SET embedding = zeroblob(7) WHERE id = 2", "1 vectors that are none"),
+    ("UPDATE embedding_cache SET embedding = cast(x'0000c07f' || substr(embedding, 5) AS BLOB) WHERE id = 2",
+     "1 vectors that are none"),
+])
+def test_bits_that_flipped_inside_sound_pages_are_found(
+        opened: Callable[[], Engine], index: Path, statement: str, told: str) -> None:
+    with opened() as engine:
+        engine.sync()
+        assert engine.verify() == ()
+        connection = apsw.Connection(str(index))
+        connection.execute(statement)
+        connection.close()
+        assert engine.verify() == (told,)
+
+
 @pytest.mark.parametrize("how", BROKEN)
 def test_what_happens_while_it_is_open_is_noticed_and_mended(
         opened: Callable[[], Engine], index: Path, heard: Heard, how: str) -> None:
