@@ -15,6 +15,7 @@ from memory_tui.agent import recall_log
 from memory_tui.agent.recall_log import Entry, LoggedHit
 from memory_tui.doctor import CHECKS
 from memory_tui.doctor.record import Check, Finding
+from memory_tui.tui.screens.recalls import RecallsView
 from memory_tui.tui.screens.search import SearchView
 from memory_tui.tui.widgets.event_log import EventLog
 
@@ -151,6 +152,8 @@ def test_what_an_agent_asked_can_be_asked_again(size: tuple[int, int], workspace
         assert "memory/gone.md" in text_of(app)
         await press(pilot, "j", "j", "j", "G", "enter")
         assert "being read, not a question" in said(app)
+        await press(pilot, "w")
+        assert isinstance(app.view, RecallsView), "a note that was read is no question to be asked again"
         await press(pilot, "g", "w")
         await until(lambda: isinstance(app.view, SearchView) and app.view.question.startswith("xylophone"))
 

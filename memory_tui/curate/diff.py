@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -81,8 +80,3 @@ def _split(data: bytes | None) -> list[tuple[str, str]]:
     last = whole.pop()
     found = [(line.removesuffix("\r"), "CRLF" if line.endswith("\r") else "") for line in whole]
     return [*found, (last, "no line end")] if last else found
-
-
-def changed_letters(before: str, after: str) -> tuple[tuple[str, int, int, int, int], ...]:
-    """Which letters of a changed line differ, as difflib's opcodes, for a preview inside the line."""
-    return tuple(difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes())

@@ -107,8 +107,12 @@ class RecallsView(ListingView):
         if entry is None or self.home.tuning is None:
             self.say("No recall is under the cursor.")
             return
+        from memory_tui.agent.prompt import SEARCH
         from memory_tui.agent.replay import settings_of
 
+        if entry.tool != SEARCH:
+            self.say("That was a note being read, not a question.")
+            return
         self.home.turn(self.home.tuning.to(settings_of(entry, self.home.tuning.settings)))
         self.app.pop_screen()
         self.home.ask_for(entry.query)
