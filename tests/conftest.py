@@ -18,6 +18,14 @@ for _name in ("NO_COLOR", "COLUMNS", "LINES", "TEXTUAL_THEME", "OPENCLAW_CONFIG_
     os.environ.pop(_name, None)
 
 import pytest  # noqa: E402 - after the environment is set
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+# The same examples in every run, and none against the clock: a change is judged by what it did, not by the dice or by
+# the load of the machine. `HYPOTHESIS_PROFILE=explore pytest` rolls new ones.
+_UNHURRIED = {"deadline": None, "suppress_health_check": (HealthCheck.too_slow, HealthCheck.data_too_large)}
+settings.register_profile("steady", derandomize=True, database=None, **_UNHURRIED)
+settings.register_profile("explore", print_blob=True, **_UNHURRIED)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
