@@ -144,17 +144,17 @@ def test_what_an_agent_asked_can_be_asked_again(size: tuple[int, int], workspace
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "l")
+        await press(pilot, "3", "A")
         await until(lambda: "omada vlan" in text_of(app))
         matches_screen(app, "recalls")
-        await press(pilot, "j", "enter")
+        await press(pilot, "j", "w")
         await until(lambda: "then 1st with" in text_of(app))
         assert "memory/gone.md" in text_of(app)
-        await press(pilot, "j", "j", "j", "G", "enter")
-        assert "being read, not a question" in said(app)
-        await press(pilot, "w")
-        assert isinstance(app.view, RecallsView), "a note that was read is no question to be asked again"
-        await press(pilot, "g", "w")
+        for key in ("w", "enter"):
+            await press(pilot, "G", key)
+            assert "being read, not a question" in said(app)
+            assert isinstance(app.view, RecallsView), "a note that was read is no question to be asked again"
+        await press(pilot, "g", "enter")
         await until(lambda: isinstance(app.view, SearchView) and app.view.question.startswith("xylophone"))
 
     drive(app, steps, size)

@@ -1,4 +1,4 @@
-"""What agents asked, in the search view: one question is taken and asked again, with the knobs of then."""
+"""What agents asked: one view from Search and from Index; a question is asked again, with the knobs of then."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import LARGE, ask, drive, make_app, press, said, sample, settled, text_of, until
 
-from memory_tui.agent import recall_log
 from memory_tui.agent.host import Host, Wishes
 from memory_tui.engine import Engine, Options
 from memory_tui.index.readers import Cancel
-from memory_tui.tui.recalls import NONE
-from memory_tui.tui.screens.picker import Picker
+from memory_tui.tui.screens.edit import EditView
+from memory_tui.tui.screens.reader import ReaderView
+from memory_tui.tui.screens.recalls import RecallsView
 from memory_tui.tui.screens.search import SearchView
 
 
@@ -32,29 +32,30 @@ def asked_by_an_agent(workspace: Path) -> None:
     host.close()
 
 
-def test_a_logged_question_is_asked_with_its_knobs_and_undone(workspace: Path) -> None:
+@pytest.mark.parametrize("place", ["2", "3"], ids=["search", "index"])
+def test_a_logged_question_is_asked_with_its_knobs_and_undone(place: str, workspace: Path) -> None:
     asked_by_an_agent(workspace)
-    logged = recall_log.read(recall_log.place(workspace)).find("last")
-    assert logged is not None
 
     async def steps(pilot: Pilot[int]) -> None:
         app = pilot.app
         await press(pilot, "2")
         await ask(pilot, "vlan")
-        await press(pilot, "A")
-        await until(lambda: isinstance(app.screen, Picker))
+        await press(pilot, place, "A")
+        await until(lambda: "omada router" in text_of(app))
+        assert isinstance(app.screen, RecallsView)
         listed = text_of(app)
         assert listed.index("printer") < listed.index("omada router")
-        assert "MEMORY.md" not in listed
-        await press(pilot, "o", "m", "a", "d", "a", "enter")
+        await press(pilot, "g", "j", "j", "enter")
+        await until(lambda: isinstance(app.screen, SearchView) and app.screen.question == "omada router")
         await settled(pilot)
         view = app.screen
         assert isinstance(view, SearchView)
-        assert view.question == "omada router"
         assert view.trace is not None
         assert view.trace.settings.whole("query.maxResults") == 2
         assert len(view.trace.recalled) == 2
-        assert "2 hits then" in said(app)
+        assert "agent ␛[31m1 got 2 hits then. The knobs stand as then; u takes them back." in said(app)
+        assert view.trace.lost
+        assert "Recalled 2 of " in text_of(app), "what lost stands there too, each with its reason"
         await press(pilot, "u")
         await settled(pilot)
         assert view.trace.settings.whole("query.maxResults") == 6
@@ -62,12 +63,61 @@ def test_a_logged_question_is_asked_with_its_knobs_and_undone(workspace: Path) -
     drive(make_app(workspace), steps, LARGE)
 
 
-def test_without_a_log_the_key_says_how_to_have_one(workspace: Path) -> None:
+def test_only_recalls_that_hold_what_was_typed_are_shown(workspace: Path) -> None:
+    asked_by_an_agent(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "3", "A")
+        await until(lambda: "omada router" in text_of(app))
+        await press(pilot, "f", *"OMADA", "enter")
+        assert "omada router" in text_of(app)
+        assert "printer" not in text_of(app)
+        assert "1 of 3 recalls with" in text_of(app)
+        await press(pilot, "escape")
+        assert "printer" in text_of(app)
+        assert isinstance(app.screen, RecallsView)
+        await press(pilot, "f", *"zzz", "enter")
+        assert "esc shows all" in text_of(app)
+        await press(pilot, "enter")
+        assert said(app) == "Nothing is under the cursor."
+        await press(pilot, "escape", "escape")
+        assert not isinstance(app.screen, RecallsView)
+
+    drive(make_app(workspace), steps, LARGE)
+
+
+def test_a_question_comes_in_front_of_what_lies_over_the_search(workspace: Path) -> None:
+    asked_by_an_agent(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "2")
+        await ask(pilot, "vlan")
+        await press(pilot, "enter")
+        assert isinstance(app.screen, ReaderView)
+        app.push_screen(RecallsView())
+        await until(lambda: "printer" in text_of(app))
+        await press(pilot, "g", "j", "enter")
+        await until(lambda: isinstance(app.screen, SearchView) and app.screen.question == "printer")
+
+        await press(pilot, "enter", "i", "x")
+        assert isinstance(app.screen, EditView)
+        app.push_screen(RecallsView())
+        await until(lambda: "printer" in text_of(app))
+        await press(pilot, "g", "j", "j", "enter")
+        await until(lambda: "not saved yet" in said(app))
+        assert isinstance(app.screen, EditView), "what was typed is not thrown away for a question"
+
+    drive(make_app(workspace), steps, LARGE)
+
+
+def test_without_a_log_the_view_says_how_to_have_one(workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "2")
         await ask(pilot, "vlan")
         await press(pilot, "A")
-        await until(lambda: "--log-recalls" in said(pilot.app))
-        assert said(pilot.app) == NONE
+        await until(lambda: "--log-recalls" in text_of(pilot.app))
+        assert "No recall is logged." in text_of(pilot.app)
 
     drive(make_app(workspace), steps, LARGE)

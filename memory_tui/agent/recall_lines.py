@@ -48,6 +48,13 @@ def replayed(found: Replay) -> Iterator[str]:
     yield from map(_line, found.changes)
 
 
+def taken_up(entry: Entry) -> str:
+    """What an agent got, said where its question is asked again."""
+    who = one_line(entry.client, 24) if entry.client else "The agent"
+    masked = " A secret in it is masked." if MASK in entry.query else ""
+    return f"{who} got {plural(len(entry.hits), 'hit')} then.{masked}"
+
+
 def _line(change: Change) -> str:
     where = one_line(citation(change.path, change.start_line, change.end_line))
     then = f"{ordinal(change.place_then)} with {change.score_then:.3f}" if change.place_then else "not recalled"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from textual import events
-from textual.app import App
 from textual.widget import Widget
 
 from memory_tui.tui.actions import find, why_nothing
+from memory_tui.tui.doors import Doors
 from memory_tui.tui.screens.base import View
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memory_tui.tui.session import Tuning
 
 
-class Doing(App[int]):
+class Doing(Doors):
     """The app's own `do_` methods; views and panes have theirs, and come first."""
 
     bridge: Bridge
@@ -138,51 +138,20 @@ class Doing(App[int]):
         """Back to all panes."""
         self.screen.minimize()
 
-    def do_doctor(self) -> None:
-        """Examine everything."""
-        from memory_tui.tui.screens.doctor import DoctorView
-
-        self.push_screen(DoctorView())
-
-    def do_supply(self) -> None:
-        """Who makes the vectors."""
-        from memory_tui.tui.screens.supply import SupplyView
-
-        self.push_screen(SupplyView())
-
-    def do_storage(self) -> None:
-        """The index file."""
-        from memory_tui.tui.screens.storage import StorageView
-
-        self.push_screen(StorageView())
-
-    def do_sessions(self) -> None:
-        """Sessions and their flush."""
-        from memory_tui.tui.screens.sessions import SessionsView
-
-        self.push_screen(SessionsView())
-
-    def do_recalls(self) -> None:
-        """What agents asked."""
-        from memory_tui.tui.screens.recalls import RecallsView
-
-        self.push_screen(RecallsView())
-
-    def ask_for(self, question: str) -> None:
-        """Ask `question` in the search view."""
+    def ask_for(self, question: str, sentence: str = "") -> None:
+        """Ask `question` in the search view, in front of what lies over it, and say `sentence` there."""
         self.switch_mode("search")
 
         def go() -> None:
-            if self.view is not None:
+            while self.view is not None and self.view.PLACE != "search" and not getattr(self.view, "unsaved", False):
+                self.pop_screen()
+            if self.view is not None and self.view.PLACE == "search":
                 self.view.ask_again(question)
+                self.tell(sentence)
+            else:
+                self.tell("What you typed is not saved yet: ctrl+s saves it. Then ask again.")
 
         self.call_after_refresh(go)
-
-    def do_compare(self) -> None:
-        """OpenClaw's own index against the notes."""
-        from memory_tui.tui.screens.compare import CompareView
-
-        self.push_screen(CompareView())
 
     def do_agent(self) -> None:
         """Another agent."""

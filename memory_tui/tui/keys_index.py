@@ -25,7 +25,8 @@ ACTIONS: tuple[Action, ...] = (
            needs_engine, palette=False),
     Action("compare", ("c",), "index", "compare OpenClaw's own index with the notes on disk", "Compare", needs_engine,
            palette=False),
-    Action("recalls", ("l",), "index", "what agents asked and what they got", "Recalls", needs_engine, palette=False),
+    Action("recalls", ("A",), "index", "what agents asked; enter asks it again, with the knobs of then", "Recalls",
+           needs_engine, palette=False),
     Action("sessions", ("F",), "index", "how near each session is to its memory flush", "Flush", needs_engine,
            palette=False),
 
@@ -41,8 +42,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("again", ("r",), "storage", "measure again", "Again", needs_engine, palette=False),
     Action("again", ("r",), "sessions", "read the sessions again", "Again", needs_engine, palette=False),
 
-    Action("open", ("enter",), "recalls", "what it got then, and would get now", "Again", palette=False),
-    Action("explain", ("w",), "recalls", "ask it in the search view, with the knobs that held then", "Why",
+    Action("open", ("enter",), "recalls", "ask it in the search view, with the knobs that held then: why this answer",
+           "Ask again", needs_engine, palette=False),
+    Action("then_now", ("w",), "recalls", "show below it what it got then, and would get now", "Then and now",
+           needs_engine),
+    Action("filter", ("f",), "recalls", "show only questions that hold what you type; esc shows all", "Filter",
            needs_engine),
     Action("again", ("r",), "recalls", "read the log again", "Refresh", needs_engine, palette=False),
 

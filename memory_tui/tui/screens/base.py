@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -15,6 +16,7 @@ from memory_tui.tui.actions import Context, bindings
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.messages import Worked
 from memory_tui.tui.widgets.key_hints import KeyHints
+from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.too_small import TooSmall
 from memory_tui.tui.widgets.truth_bar import TruthBar
 
@@ -184,6 +186,10 @@ class View(Screen[None]):
     def say(self, sentence: str) -> None:
         """Show a sentence in the message line for three seconds."""
         self.query_one(KeyHints).say(sentence)
+
+    @on(RowList.Nothing)
+    def _nothing_there(self) -> None:
+        self.say("Nothing is under the cursor.")
 
     def back(self) -> bool:
         """One step back inside the view; False when there is none."""

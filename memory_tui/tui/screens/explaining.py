@@ -9,7 +9,6 @@ from textual import on
 
 from memory_tui.search.trace import Recalled
 from memory_tui.text.display import safe
-from memory_tui.tui import recalls
 from memory_tui.tui.messages import Worked
 from memory_tui.tui.screens.judging import Judging
 from memory_tui.tui.subject import Subject
@@ -53,13 +52,7 @@ class Explaining(Judging):
             self._show_flips(event)
         elif event.kind == "questions":
             self._show_questions(event)
-        elif event.kind == recalls.KIND and event.done:
-            recalls.offer(self, event)
         super().worked(event)
-
-    def do_recalls(self) -> None:
-        """Ask here what an agent asked."""
-        recalls.look(self)
 
     def _show_flips(self, event: Worked) -> None:
         from memory_tui.explain.flips import Flips

@@ -48,6 +48,9 @@ class RowList(ScrollView, can_focus=True):
     class Chosen(Moved):
         """Enter was pressed on a row, or the row under the cursor was clicked."""
 
+    class Nothing(Message):
+        """Enter was pressed, and no row is under the cursor."""
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._tops: list[int] = [0]
@@ -215,9 +218,8 @@ class RowList(ScrollView, can_focus=True):
         return False
 
     def do_open(self) -> None:
-        """Tell that the row under the cursor was chosen."""
-        if self.key is not None:
-            self.post_message(self.Chosen(self))
+        """Tell that the row under the cursor was chosen, or that there is none."""
+        self.post_message(self.Chosen(self) if self.key is not None else self.Nothing())
 
     # --- drawing -------------------------------------------------------------------------------------------------
 
