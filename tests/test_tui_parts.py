@@ -318,6 +318,9 @@ def test_a_page_tells_headings_and_code_apart() -> None:
     ({"EDITOR": "nano", "VISUAL": "code -n"}, ["code", "-n", "--wait", "--goto", "a b.md:12"]),
     ({"EDITOR": "/usr/bin/hx"}, ["/usr/bin/hx", "a b.md:12"]),
     ({"EDITOR": "emacs -nw"}, ["emacs", "-nw", "+12", "a b.md"]),
+    ({"EDITOR": "subl"}, ["subl", "--wait", "a b.md:12"]),
+    ({"EDITOR": " ", "VISUAL": ""}, ["vi", "+12", "a b.md"]),
+    ({"EDITOR": "it's nano"}, ["it's", "nano", "+12", "a b.md"]),
     ({"EDITOR": "'/opt/my editor/vim'"}, ["/opt/my editor/vim", "+12", "a b.md"]),
 ])
 def test_each_editor_is_told_the_line_its_way(environment: dict[str, str], words: list[str]) -> None:

@@ -11,15 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_tui.curate import recover, swap
+from memory_tui.curate import outside, recover, swap
 from memory_tui.curate.budget import Host
 from memory_tui.curate.folder import parent
 from memory_tui.curate.history import History
 from memory_tui.curate.journal import KEEP_DAYS, Entry, Journal, place
 from memory_tui.curate.links import LinkIndex
+from memory_tui.curate.outside import Lent
 from memory_tui.curate.plans import Planner
 from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay
-from memory_tui.curate.write import Touching, Written, current, planned, write
+from memory_tui.curate.write import Touching, Written, current, planned, standing, write
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.workspace.roots import Roots
 
@@ -97,6 +98,24 @@ class Curator:
         """What `redo` would do, for a preview. Raises EditRefused."""
         return self._redo(number)[1]
 
+    def lend(self, path: str) -> Lent:
+        """A note that another program is about to get, for `came_back`. Raises PathRefused, Unreadable, EditRefused."""
+        return outside.lend(self.roots, self.journal, path)
+
+    def came_back(self, lent: Lent, program: str) -> Done | None:
+        """Keep what became of a note while `program` had it as one change; None when it is as it was.
+
+        Raises Busy, PathRefused, Unreadable, EditRefused: then the note is as the program left it, without an entry.
+        """
+        with self.journal.locked():
+            recover.recover(self.roots, self.journal)
+            self._prune()
+            kept = outside.came_back(self.roots, self.journal, lent, program)
+        if kept is None:
+            return None
+        self._tell((lent.path,))
+        return Done(*kept, ())
+
     def recover(self) -> tuple[Entry, ...]:
         """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
         if self.read_only or not any(e.state == "intent" or e.left for e in self.journal.entries()):
@@ -170,8 +189,8 @@ class Curator:
                 raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
             # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
             files = files or change.files
-            entry = self.journal.begin(replace(change, files=files), [self._status(file.path) for file in files],
-                                       undoes=undoes, redoes=redoes)
+            was = [standing(self.roots, file.path) for file in files]
+            entry = self.journal.begin(replace(change, files=files), was, undoes=undoes, redoes=redoes)
             written = self._write(entry, change, () if nothing else files)
             written += [Written(file.path, file.before, file.after) for file in files if nothing]
             made = tuple(replace(file, before=w.before, after=w.after)
@@ -247,12 +266,6 @@ class Curator:
                 else:
                     swap.clear(folder, hidden)
         return tuple(left)
-
-    def _status(self, path: str) -> tuple[int, int]:
-        """Mode and time of a note, zeros when it is not there."""
-        with parent(self.roots, path) as (folder, name):
-            status = folder.status(name) if folder is not None else None
-        return (status.st_mode & 0o7777, status.st_mtime_ns) if status else (0, 0)
 
     def _prune(self) -> None:
         if time.monotonic() - self._pruned > _PRUNE_SECONDS or not self._pruned:

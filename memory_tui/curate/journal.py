@@ -143,6 +143,11 @@ class Journal:
         files = tuple(self._kept(file, *status) for file, status in zip(change.files, was, strict=True))
         return self.put(Entry(self._next(), self._clock(), "intent", change.kind, change.title, files, undoes, redoes))
 
+    def record(self, change: Change, was: Sequence[tuple[int, int]], reason: str) -> Entry:
+        """Write down a change that another program has made already; `was` and when as for `begin`."""
+        files = tuple(self._kept(file, *status) for file, status in zip(change.files, was, strict=True))
+        return self.put(Entry(self._next(), self._clock(), "done", change.kind, change.title, files, reason=reason))
+
     def settle(self, entry: Entry, state: State, files: Sequence[FileChange] | None = None, *,
                left: tuple[str, ...] = (), reason: str = "") -> Entry:
         """Write down how it ended; `files` are what the notes really held before and hold after."""
@@ -286,5 +291,5 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def _broken(path: Path, error: OSError) -> EditRefused:
-    return EditRefused(f"The journal cannot be used: {path}: {error.strerror or error}. No note was changed.",
+    return EditRefused(f"The journal cannot be used: {path}: {error.strerror or error}.",
                        "Check the folder and the space on its disk.")

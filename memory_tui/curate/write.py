@@ -47,6 +47,13 @@ def current(roots: Roots, path: str) -> bytes | None:
         return None if folder is None else folder.read(name)
 
 
+def standing(roots: Roots, path: str) -> tuple[int, int]:
+    """Mode and time (ns) of the note `path`, zeros when it is not there. Raises PathRefused."""
+    with parent(roots, path) as (folder, name):
+        status = folder.status(name) if folder is not None else None
+    return (status.st_mode & 0o7777, status.st_mtime_ns) if status else (0, 0)
+
+
 def planned(roots: Roots, change: FileChange, *, merging: bool = True) -> FileChange:
     """`change` against what is on disk now: as it is, or merged with it. Raises Touching."""
     theirs = current(roots, change.path)

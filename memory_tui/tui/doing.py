@@ -250,21 +250,9 @@ class Doing(Doors):
 
     def do_edit(self) -> None:
         """Hand the terminal to the editor, at the line under the cursor."""
-        from memory_tui.tui.editor import edit
+        from memory_tui.tui import editor
 
-        place = self.view.place_in_note() if self.view else None
-        if place is None or self.engine is None or self.view is None:
-            return
-        line = self.view.line_in_note()
-        if any(row.path == place[0] and row.source == "sessions" for row in (self.facts.rows if self.facts else ())):
-            self.tell("A transcript is what was said in a session; it is not edited.")
-            return
-        with self.suspend():
-            problem = edit(str(self.engine.workspace / place[0]), line)
-        if not self.engine.watching:
-            self.engine.request_sync()
-        if problem:
-            self.tell(problem)
+        editor.hand_over(cast("MemoryApp", self))
 
     def do_why_line(self) -> None:
         """Why the line under the cursor is, or is not, recalled; for the question on screen, or one that is typed."""

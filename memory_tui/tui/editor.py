@@ -1,27 +1,51 @@
-"""Which editor to start, and how each wants to be told the line."""
+"""Which outside editor to start, how each wants to be told the line, and keeping what it made of the note."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-_COLON = {"hx", "helix", "zed", "zeditor", "subl", "sublime_text", "micro"}
+from memory_tui.errors import MemoryTuiError
+from memory_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from memory_tui.curate.curator import Done
+    from memory_tui.tui.app import MemoryApp
+
+_COLON = {"hx", "helix", "micro"}
+_COLON_WAIT = {"zed", "zeditor", "subl", "sublime_text"}
 _GOTO = {"code", "code-insiders", "codium", "vscodium", "cursor"}
-_NO_LINE = {"notepad", "notepad.exe", "open", "xdg-open"}
+_AT_ONCE = {"open", "xdg-open"}
+"""These come back before anything is edited."""
+_NO_LINE = {"notepad", *_AT_ONCE}
+
+
+def _words(environment: Mapping[str, str]) -> list[str]:
+    chosen = environment.get("VISUAL") or environment.get("EDITOR") or ""
+    try:
+        return shlex.split(chosen) or ["vi"]
+    except ValueError:
+        # A quotation mark without its partner; the words are what is left to try.
+        return chosen.split()
+
+
+def name_of(environment: Mapping[str, str]) -> str:
+    """The name of the editor's program."""
+    return PurePath(_words(environment)[0]).name.removesuffix(".exe")
 
 
 def command(path: str, line: int, environment: Mapping[str, str]) -> list[str]:
-    """The arguments that open `path` at `line` (1-based) in $VISUAL, else $EDITOR, else vi."""
-    chosen = environment.get("VISUAL") or environment.get("EDITOR") or "vi"
-    words = shlex.split(chosen)
-    name = PurePath(words[0]).name.removesuffix(".exe")
+    """The arguments that open `path` at `line` (1-based) in $VISUAL, else $EDITOR, else vi, until it is closed."""
+    words, name = _words(environment), name_of(environment)
     if name in _GOTO:
         return [*words, "--wait", "--goto", f"{path}:{line}"]
-    if name in _COLON:
-        return [*words, f"{path}:{line}"]
+    if name in _COLON or name in _COLON_WAIT:
+        return [*words, *(["--wait"] if name in _COLON_WAIT else []), f"{path}:{line}"]
     if name in _NO_LINE:
         return [*words, path]
     return [*words, f"+{line}", path]
@@ -31,7 +55,57 @@ def edit(path: str, line: int) -> str:
     """Run the editor until it ends; returns what went wrong as a sentence, or nothing."""
     words = command(path, line, os.environ)
     try:
-        status = subprocess.run(words, check=False).returncode
+        process = subprocess.Popen(words)
     except OSError as error:
         return f"The editor {words[0]} could not be started: {error.strerror or error}. Set $EDITOR."
+    # ctrl+c is for the editor; set after its start, because it would inherit this.
+    was = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        status = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, was)
     return f"The editor {words[0]} ended with status {status}." if status else ""
+
+
+def hand_over(app: MemoryApp) -> None:
+    """Give the terminal to the editor for the note under the cursor, then keep what it made of it in the journal."""
+    view, engine = app.view, app.engine
+    place = view.place_in_note() if view else None
+    if view is None or engine is None or place is None:
+        return
+    path, line = place[0], view.line_in_note()
+    if any(row.path == path and row.source == "sessions" for row in (app.facts.rows if app.facts else ())):
+        view.say("A transcript is what was said in a session; it is not edited.")
+        return
+    with app.suspend():
+        lent, problem = None, ""
+        try:
+            lent = engine.curator.lend(path)
+        except MemoryTuiError as error:
+            problem = f"What the editor changes is not in the journal: {error.message} "
+        problem += edit(lent.absolute if lent is not None else str(engine.workspace / path), line)
+    if not engine.watching:
+        engine.request_sync()
+    if lent is None:
+        view.say(problem)
+        return
+    name = name_of(os.environ)
+
+    def kept(done: Done | None) -> None:
+        view.say(f"{problem} {_outcome(done, path, name)}".strip())
+        app.bridge.look()
+
+    def refused(error: MemoryTuiError) -> None:
+        view.say(f"{problem} {one_line(path)} is as {name} left it, and not in the journal: {error.message} "
+                 f"{error.next_step}".strip())
+
+    app.bridge.writes += 1
+    view.run(f"write {app.bridge.writes}", lambda engine: engine.curator.came_back(lent, name), kept, refused)
+
+
+def _outcome(done: Done | None, path: str, name: str) -> str:
+    if done is not None:
+        return f"{one_line(done.change.title)}: kept as change {done.entry.id}; u takes it back."
+    if name in _AT_ONCE:
+        return f"{name} does not wait for its window: what is saved there is not in the journal."
+    return f"{one_line(path)} is as it was."

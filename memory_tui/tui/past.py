@@ -53,12 +53,14 @@ def _commits(engine: Engine, path: str | None) -> tuple[Sequence[Commit], bool, 
 
 
 def difference(engine: Engine, entry: Entry | Commit, path: str | None) -> Sequence[DiffLine]:
-    """What a change or a commit did. Raises EditRefused when a text is gone."""
+    """What a change or a commit did, below what the journal says of it. Raises EditRefused when a text is gone."""
     from memory_tui.curate import diff
+    from memory_tui.curate.diff import DiffLine
 
     if isinstance(entry, Commit):
         return tuple(_parsed(History(engine.workspace).diff(path or "", entry.hash)))
-    return diff.lines(engine.curator.change_of(entry))
+    said = [DiffLine("hunk", f"{entry.reason[0].upper()}{entry.reason[1:]}.")] if entry.reason else []
+    return *said, *diff.lines(engine.curator.change_of(entry))
 
 
 def _parsed(text: str) -> Iterator[DiffLine]:
