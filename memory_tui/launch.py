@@ -160,6 +160,12 @@ def plan(options: Options) -> Plan:
         once=options.once)
 
 
+def renewed(plan: Plan) -> Plan:
+    """`plan` with the configuration as it is on disk now; the settings in force stay. Raises ConfigError."""
+    choices = choose(plan.asked)
+    return replace(plan, config=choices.config, own=choices.own)
+
+
 def of_agent(options: Options, agent: str) -> Options:
     """`options` for another agent of the same configuration, with the notes and the index that are its own."""
     return replace(options, agent=agent, workspace=None, index=None)

@@ -97,7 +97,8 @@ def test_refusals_are_sentences(action: actions.Action) -> None:
     assert reason[0].isupper()
     everything = Context(ready=True, note=True, answer=True, undo=True, redo=True, tuned=True, zoomed=True,
                          found=True, trail=True, flips=True, agents=True,
-                         suggestion=True, deletes=True, moves=True, proposal=True, agreed=True, shrink=True)
+                         suggestion=True, deletes=True, moves=True, proposal=True, agreed=True, shrink=True,
+                         written=True)
     assert action.refuse(everything) == ""
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from tui_support import NOW, ask, drive, make_app, press, said, sample, settled, text_of, until
+from tui_support import LARGE, NOW, SMALL, ask, drive, make_app, press, said, sample, settled, text_of, until
 
 from memory_tui import demo
+from memory_tui.config import writing
 from memory_tui.engine import Engine, Options
 from memory_tui.explain import noise, probes
 from memory_tui.explain.fading import fading
@@ -264,12 +265,93 @@ def test_tuned_knobs_are_written_after_showing_the_difference(configured: tuple[
         assert file.read_text("utf-8") == before
         await press(pilot, "W", "y")
         assert isinstance(app.screen, SearchView)
-        assert said(app).startswith("Written to ")
+        await until(lambda: said(app).startswith("Written to "))
         after = file.read_text("utf-8")
         assert "// mine" in after
         assert "maxResults: 8" in after
         assert "minScore" in after
         assert "watch" not in after
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_what_was_written_is_as_opened_until_it_is_taken_back(configured: tuple[MemoryApp, Path],
+                                                             size: tuple[int, int]) -> None:
+    app, file = configured
+    before = file.read_text("utf-8")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8))
+        await settled(pilot)
+        await press(pilot, "W", "u")
+        assert said(app) == "Nothing was written from here, so there is nothing to take back."
+        await press(pilot, "y")
+        await until(lambda: said(app) == "Written to openclaw.json, with a backup. W and then u takes it back.")
+        assert not app.tuning.tuned
+        assert app.tuning.baseline.title == "as written to openclaw.json"
+        assert f"as written{' to openclaw.json' if size == LARGE else ''}" in text_of(app)
+        assert "8*" not in text_of(app)
+        assert app.engine is not None
+        assert app.engine.with_profile("openclaw-2026.2").whole("query.maxResults") == 8
+        await press(pilot, "t", *"jjjjjj")
+        app.turn(app.tuning.set("query.maxResults", 5))
+        await press(pilot, "equals_sign")
+        assert app.tuning.settings.whole("query.maxResults") == 8
+        await press(pilot, "escape", "W")
+        assert "Nothing differs" in text_of(app)
+        await press(pilot, "u")
+        await until(lambda: said(app) == "Taken back: openclaw.json is as it was before.")
+        assert file.read_text("utf-8") == before
+        assert app.engine.with_profile("openclaw-2026.2").whole("query.maxResults") == 6
+        assert app.tuning.baseline.title == "as opened"
+        await until(lambda: "results 6 -> 8" in text_of(app))
+        await press(pilot, "escape")
+        assert "8*" in text_of(app)
+
+    drive(app, steps, size)
+
+
+def test_a_write_that_was_taken_back_elsewhere_is_noticed(configured: tuple[MemoryApp, Path]) -> None:
+    app, _ = configured
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8))
+        await settled(pilot)
+        await press(pilot, "W", "y")
+        assert app.tuning.written
+        written = writing.last()
+        assert written is not None
+        writing.undo(written)
+        await press(pilot, "W")
+        await until(lambda: "results 6 -> 8" in text_of(app))
+        assert app.tuning.tuned
+        assert not app.tuning.writes
+        await press(pilot, "u")
+        assert said(app) == "Nothing was written from here, so there is nothing to take back."
+
+    drive(app, steps)
+
+
+def test_a_file_changed_after_it_was_written_is_not_taken_back(configured: tuple[MemoryApp, Path]) -> None:
+    app, file = configured
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8))
+        await settled(pilot)
+        await press(pilot, "W", "y")
+        changed = file.read_text("utf-8").replace("// mine", "// theirs")
+        file.write_text(changed, "utf-8")
+        await press(pilot, "W", "u")
+        await until(lambda: "was changed after memory-tui wrote it" in said(app))
+        assert file.read_text("utf-8") == changed
+        assert app.tuning.written, "what was written still holds"
 
     drive(app, steps)
 

@@ -135,6 +135,10 @@ class Engine:
         """The settings under another profile, keeping what was explicitly chosen."""
         return self.plan.with_profile(name)
 
+    def reread(self) -> None:
+        """Take up what the configuration on disk says now; the settings in force stay. Raises ConfigError."""
+        self.plan = launch.renewed(self.plan)
+
     def notices(self) -> tuple[Notice, ...]:
         """What a person should know about configuration, index and provider before trusting an answer."""
         found = [Notice("config", problem) for problem in self.plan.config.problems]

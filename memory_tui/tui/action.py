@@ -33,6 +33,8 @@ class Context:
     undo: bool = False
     redo: bool = False
     tuned: bool = False
+    written: bool = False
+    """Knobs were written into the configuration, and that was not taken back."""
     flips: bool = False
     """It is known what would change the verdict on the hit in the why pane."""
     syncing: bool = False
@@ -144,12 +146,19 @@ def needs_undone(context: Context) -> str:
 
 def needs_tuned(context: Context) -> str:
     """A knob that was turned."""
-    return "" if context.tuned else "Every knob is as the app was opened."
+    if context.tuned:
+        return ""
+    return f"Every knob is as {'it was written' if context.written else 'the app was opened'}."
 
 
 def needs_writing(context: Context) -> str:
-    """Knobs that were turned, and files that may be written."""
-    return context.unwritable or needs_tuned(context)
+    """Knobs that were turned, or written before, and files that may be written."""
+    return context.unwritable or ("" if context.written else needs_tuned(context))
+
+
+def needs_written(context: Context) -> str:
+    """Knobs that were written."""
+    return "" if context.written else "Nothing was written from here, so there is nothing to take back."
 
 
 def needs_hit(context: Context) -> str:

@@ -13,6 +13,7 @@ from memory_tui.tui.action import (
     needs_tuned,
     needs_undone,
     needs_writing,
+    needs_written,
 )
 
 ACTIONS: tuple[Action, ...] = (
@@ -39,7 +40,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("fading", ("F",), "search", "what age has taken, and what will fade in the days ahead", "", needs_answer),
     Action("sweep", ("S",), "search", "look for better knobs by the saved questions, or say: no evidence", "",
            needs_engine),
-    Action("write", ("W",), "search", "write the knobs into the configuration, after showing the difference", "",
+    Action("write", ("W",), "search", "write the knobs into the configuration, shown first, or take that back", "",
            needs_writing),
     Action("next_stage", (">",), "search", "list what was lost at the next stage of the funnel; esc shows all", "",
            needs_answer),
@@ -61,6 +62,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("open", ("enter",), "fading", "read the note at the lines of the hit", "Read", needs_note),
     Action("apply", ("a",), "fading", "switch decay on, to see what it takes", "Decay on"),
     Action("write", ("y",), "write", "write this difference, with a backup", "Write"),
+    Action("undo", ("u",), "write", "take back what was written last from here", "Take back", needs_written,
+           palette=False),
     Action("apply", ("a",), "sweep", "turn the knobs as found, as one step", "Apply"),
     Action("open", ("enter",), "book", "ask this question", "Ask", palette=False),
     Action("forget", ("d",), "book", "save this question no longer, after asking", "Forget"),
@@ -70,7 +73,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("more", ("l", "right"), "tune", "a step more", "More", palette=False),
     Action("less_fine", ("H",), "tune", "a fine step less", palette=False),
     Action("more_fine", ("L",), "tune", "a fine step more", palette=False),
-    Action("reset", ("0",), "tune", "this knob as the app was opened (other digits type a value)", "Reset",
+    Action("reset", ("0",), "tune", "this knob as the app was opened or written (other digits type a value)", "Reset",
            palette=False),
-    Action("reset_all", ("=",), "tune", "all knobs as the app was opened", "All", needs_tuned),
+    Action("reset_all", ("=",), "tune", "all knobs as the app was opened or written", "All", needs_tuned),
 )

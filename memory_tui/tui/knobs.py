@@ -95,7 +95,9 @@ def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
         weighs = key in PAIR and profile.missing_side != "zero"
         if not ignored and key in _NEEDS and not weighs and not settings.on(_NEEDS[key][0]):
             ignored = _NEEDS[key][1]
-        found.append(Dial(BY_KEY[key], value.value, value.origin, ignored, value.value != opened.values[key].value))
+        changed = value.value != opened.values[key].value
+        origin = value.origin if changed else opened.values[key].origin
+        found.append(Dial(BY_KEY[key], value.value, origin, ignored, changed))
     frozen = "" if settings.on(_DECAY) else "decay is off, so nothing ages"
     return [*found, Dial(DATE, days, "days from now; type a number, - for the past", frozen, days != 0)]
 

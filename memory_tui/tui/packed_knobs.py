@@ -27,12 +27,16 @@ class Span:
     end: int
 
 
-def placed(dials: Sequence[Dial], cursor: int, typed: str, width: int) -> tuple[list[Content], list[Span]]:
-    """Values side by side, as many lines as they take; `cursor` is -1 while the strip is not in focus."""
+def placed(dials: Sequence[Dial], cursor: int, typed: str, width: int, *, tight: bool = False
+           ) -> tuple[list[Content], list[Span]]:
+    """Values side by side, as many lines as they take; `cursor` is -1 while the strip is not in focus.
+
+    Then, where it is `tight`, only the profile and what was turned are shown.
+    """
     lines, spans, line, used = [], [], Content(" " if cursor >= 0 else " t "), 1 if cursor >= 0 else 3
     begin = used
     for at, dial in enumerate(dials):
-        if cursor < 0 and (dial.ignored or (dial.knob.key in _SECOND and not dial.changed)):
+        if cursor < 0 and not _worth_showing(dial, tight=tight):
             continue
         part = _part(dial, typed if at == cursor else "", here=at == cursor)
         length = cell_len(part.plain)
@@ -44,6 +48,13 @@ def placed(dials: Sequence[Dial], cursor: int, typed: str, width: int) -> tuple[
         line = Content.assemble(line, " " * gap, part)
         used += gap + length
     return [*lines, line], spans
+
+
+def _worth_showing(dial: Dial, *, tight: bool) -> bool:
+    """Whether a strip of one line has room for a knob that is not in focus."""
+    if dial.changed or dial.knob.key == "profile":
+        return not dial.ignored
+    return not (tight or dial.ignored or dial.knob.key in _SECOND)
 
 
 def _part(dial: Dial, typed: str, *, here: bool) -> Content:

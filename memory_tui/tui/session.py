@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from memory_tui.search.trace import Trace
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, show
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, Value, show
 
 if TYPE_CHECKING:
+    from memory_tui.config.writing import Written
     from memory_tui.search.evidence import Evidence
 
 Rank = Callable[["Evidence", Settings], Trace]
@@ -20,6 +21,8 @@ PAIR = {"query.hybrid.vectorWeight": "query.hybrid.textWeight", "query.hybrid.te
 """Weights that add up to 1: turning one turns the other."""
 
 ORIGIN = "tuned on screen"
+OPENED = "as opened"
+"""What the baseline is called that nobody named."""
 
 DATE = Knob("date", "date", 0, "what will be recalled on that day", -365, 365, 5, 1, "d",
             most=36_500)
@@ -46,18 +49,33 @@ class Stand:
 
 
 @dataclass(frozen=True, slots=True)
+class Write:
+    """Knobs that were written into `target`: their `values`, the `files` to restore, what was as `opened` before."""
+
+    target: str
+    values: Mapping[str, Scalar]
+    files: tuple[Written, ...]
+    opened: Settings
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tuning:
-    """Where the knobs are, where they were, and what they are compared with; immutable."""
+    """Where the knobs are, where they were, and what they are compared with; immutable.
+
+    `opened` is what the configuration says: as it was when the app was opened, or as it was written since (`writes`).
+    """
 
     opened: Settings
     stand: Stand
     past: tuple[Stand, ...] = ()
     future: tuple[Stand, ...] = ()
+    writes: tuple[Write, ...] = ()
 
     @classmethod
     def start(cls, settings: Settings) -> Tuning:
         """Nothing turned yet; the baseline is what the app was opened with."""
-        return cls(settings, Stand(settings, Baseline("A", "as opened", settings)))
+        return cls(settings, Stand(settings, Baseline("A", OPENED, settings)))
 
     @property
     def settings(self) -> Settings:
@@ -118,10 +136,47 @@ class Tuning:
             return self
         return replace(self, stand=self.future[0], past=(*self.past, self.stand), future=self.future[1:])
 
+    def wrote(self, target: str, values: Mapping[str, Scalar], files: tuple[Written, ...]) -> Tuning:
+        """The `values` were written into `target`: from now on they are as opened, and what was compared with that."""
+        origin = f"written to {target}"
+        opened = Settings(MappingProxyType({
+            **self.opened.values, **{key: Value(value, origin) for key, value in values.items()}}))
+        write = Write(target, values, files, self.opened, self._opened_title)
+        return replace(self._based(opened, f"as {origin}"), writes=(*self.writes, write))
+
+    def unwrote(self) -> Tuning:
+        """The last write was taken back: as opened is what was before it."""
+        if not self.writes:
+            return self
+        last = self.writes[-1]
+        return replace(self._based(last.opened, last.title), writes=self.writes[:-1])
+
+    @property
+    def _opened_title(self) -> str:
+        return f"as written to {self.writes[-1].target}" if self.writes else OPENED
+
+    def _based(self, opened: Settings, title: str) -> Tuning:
+        """Everything that was compared with how the app was opened, compared with `opened`; named baselines stay."""
+
+        def moved(stand: Stand) -> Stand:
+            base = stand.baseline
+            if base.settings is not self.opened or base.title != self._opened_title:
+                return stand
+            return replace(stand, baseline=replace(base, title=title, settings=opened))
+
+        return replace(self, opened=opened, stand=moved(self.stand), past=tuple(map(moved, self.past)),
+                       future=tuple(map(moved, self.future)))
+
+    @property
+    def written(self) -> str:
+        """Where the knobs are written as they stand now, as words; empty when they are not, or were not written."""
+        return self._opened_title if self.writes and not self.tuned else ""
+
     def rebase(self, title: str = "") -> Tuning:
         """The knobs as they are now become the baseline, under the next letter and the name `title`."""
         stand = self.stand
-        base = Baseline(self.next_letter, title.strip() or self.difference() or "as opened", stand.settings, stand.days)
+        name = title.strip() or self.difference() or self._opened_title
+        base = Baseline(self.next_letter, name, stand.settings, stand.days)
         return self._step(replace(stand, baseline=base))
 
     @property

@@ -34,7 +34,7 @@ _HITS = [(paint.VECTOR, "points for meaning (vector)"), (paint.TEXT, "points for
          (paint.ADDED, "points added for being recent, or of a day that the question names"),
          (paint.LOST, "points that age took away"), ("ever", "evergreen: the note has no day, so it does not age"),
          ("+2 -1 =", "places up, down, or the same as under the baseline"),
-         ("*", "a knob that is not as the app was opened"),
+         ("*", "a knob that is not as the app was opened, or as it was written since"),
          ("new out", "recalled only now, or no longer"),
          ("✓ ½ ✗", "you judged it: it answers, helps, or is wrong")]
 

@@ -275,6 +275,7 @@ class SearchView(Explaining):
         tuning = self.home.tuning
         return {"answer": self._answer is not None, "undo": bool(tuning and tuning.past),
                 "redo": bool(tuning and tuning.future), "tuned": bool(tuning and tuning.tuned),
+                "written": bool(tuning and tuning.writes),
                 "flips": self.query_one(WhyPane).subject is not None}
 
     def place_in_note(self) -> tuple[str, int, int] | None:

@@ -6,7 +6,7 @@ from textual import on
 
 from memory_tui.search.trace import Trace
 from memory_tui.tui.screens.base import View
-from memory_tui.tui.session import Answer, Tuning, changes, summary
+from memory_tui.tui.session import OPENED, Answer, Tuning, changes, summary
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 
 
@@ -110,7 +110,7 @@ class Turning(View):
             base = self.home.tuning.baseline
             self.say(f"Baseline {base.name} is set: {base.title}. Further turns are compared with it; u takes it back.")
 
-        value = tuning.difference() or "as opened"
+        value = tuning.difference() or tuning.written or OPENED
         title = f"Baseline {tuning.next_letter}: a name for the knobs as they are now"
         self.app.push_screen(Prompt(title, "a name", value), take)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.binding import BindingType
 
@@ -15,12 +15,18 @@ from memory_tui.tui.screens.report import Report
 from memory_tui.tui.widgets.rows import Line, text
 
 if TYPE_CHECKING:
+    from memory_tui.config.writing import Written
+    from memory_tui.engine import Engine
+    from memory_tui.errors import MemoryTuiError
     from memory_tui.tui.screens.judging import Judging
+    from memory_tui.tui.session import Tuning
     from memory_tui.tune.patch import Patch
+
+T = TypeVar("T")
 
 
 class WriteView(Report):
-    """The difference, value by value and line by line; y writes it, with a backup, everything else leaves it."""
+    """The difference, value by value and line by line; y writes it, with a backup, and u takes the last write back."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("write"))
     PLACE = "write"
@@ -40,12 +46,19 @@ class WriteView(Report):
         """The difference; or what was written."""
         from memory_tui.tune.patch import Patch
 
-        if isinstance(value, Patch):
-            self.patch = value
+        if not isinstance(value, Patch):
+            return
+        self.patch = value
+        tuning = self.home.tuning
+        last = tuning.writes[-1] if tuning is not None and tuning.writes else None
+        # What would be written once more is not there any more: somebody else took it back.
+        if last is not None and any(last.values.get(change.key) == change.after for change in value.changes):
+            self._stand(lambda tuning: tuning.unwrote())
 
     def subtitle(self) -> str:
         """What to press."""
-        return "y writes it   esc leaves it" if self.patch is not None and self.patch.files else ""
+        back = "u takes back what was written   " if self.more_context()["written"] else ""
+        return f"{back}y writes it   esc leaves it" if self.patch is not None and self.patch.files else back.rstrip()
 
     def lines(self, width: int) -> Sequence[Line]:
         """Changes in words, what has no place there, then the difference of the files."""
@@ -70,16 +83,62 @@ class WriteView(Report):
             rows += text(safe(line), width, style)
         return rows
 
+    def more_context(self) -> dict[str, bool]:
+        """Whether something was written from here."""
+        return {**super().more_context(), "written": bool(self.home.tuning and self.home.tuning.writes)}
+
     def do_write(self) -> None:
         """Write it, with a backup, unless the file was changed meanwhile."""
         found = self.patch
         if found is None or not found.files:
             self.say("There is nothing to write.")
             return
+        name = found.target.name
+        values = {change.key: change.after for change in found.changes}
 
-        def write() -> str:
-            found.write()
-            return f"Written to {found.target}; memory-tui write-config --undo takes it back."
+        def write(engine: Engine) -> tuple[Written, ...]:
+            files = found.write()
+            engine.reread()
+            return files
 
-        self.home.bridge.tell(write)
+        def written(files: tuple[Written, ...]) -> None:
+            self._stand(lambda tuning: tuning.wrote(name, values, files))
+            self.search.home.tell(f"Written to {name}, with a backup. W and then u takes it back.")
+
+        self._do(write, written)
         self.back()
+
+    def do_undo(self) -> None:
+        """Take back what was written last, unless the file was changed since."""
+        tuning = self.home.tuning
+        if tuning is None or not tuning.writes:
+            return
+        last = tuning.writes[-1]
+
+        def restore(engine: Engine) -> None:
+            from memory_tui.config import writing
+
+            for file in reversed(last.files):
+                writing.undo(file)
+            engine.reread()
+
+        def restored(_: None) -> None:
+            self._stand(lambda tuning: tuning.unwrote())
+            self.search.home.tell(f"Taken back: {last.target} is as it was before.")
+
+        self._do(restore, restored)
+
+    def _do(self, work: Callable[[Engine], T], then: Callable[[T], None]) -> None:
+        """Do `work` in the background, and `then` though this view is left; none replaces another."""
+        bridge = self.search.home.bridge
+        bridge.writes += 1
+        self.search.run(f"write {bridge.writes}", work, then, self._refused)
+
+    def _refused(self, error: MemoryTuiError) -> None:
+        self.search.home.tell(f"{error.message} {error.next_step}".strip())
+
+    def _stand(self, change: Callable[[Tuning], Tuning]) -> None:
+        """Another configuration is as opened from now on."""
+        home = self.search.home
+        if home.tuning is not None:
+            home.turn(change(home.tuning))

@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from memory_tui.errors import SettingError
 from memory_tui.settings import Scalar
+from memory_tui.text.display import one_line
 from memory_tui.tui import packed_knobs
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.knobs import SHORT, Dial, describe, dials, slider
@@ -61,16 +62,19 @@ class TuneStrip(Widget, can_focus=True):
         self._typed = ""
         self._verdict = ""
         self._letter = "A"
+        self._written = ""
         self._measured: tuple[str, ...] = ()
         self._known = False
 
     def show(self, tuning: Tuning, verdict: str) -> None:
         """Show the knobs, and in `verdict` how the hits differ from the baseline."""
         shown, letter = dials(tuning.settings, tuning.opened, tuning.days), tuning.baseline.name
-        if (shown, verdict, letter) == (self._dials, self._verdict, self._letter):
+        known = (shown, verdict, letter, tuning.written)
+        if known == (self._dials, self._verdict, self._letter, self._written):
             return
-        self._dials, self._verdict, self._letter = shown, verdict, letter
-        self.border_title = Content(f"Tune  against {letter}: {verdict}" if verdict else "Tune")
+        self._dials, self._verdict, self._letter, self._written = known
+        said = f"against {letter}: {verdict}" if verdict else one_line(tuning.written)
+        self.border_title = Content(f"Tune  {said}".rstrip())
         self._describe()
         self.refresh()
 
@@ -155,7 +159,8 @@ class TuneStrip(Widget, can_focus=True):
         if self.dial.changed:
             self.post_message(self.Reset(self.dial.knob.key))
         else:
-            self.post_message(self.Refused(f"{self.dial.knob.label} is as the app was opened."))
+            since = "it was written" if "written" in self.dial.origin else "the app was opened"
+            self.post_message(self.Refused(f"{self.dial.knob.label} is as {since}."))
 
     def on_key(self, event: events.Key) -> None:
         """Digits type a value, enter takes it, escape drops it."""
@@ -249,7 +254,8 @@ class TuneStrip(Widget, can_focus=True):
     def _packed_at(self, x: int, y: int) -> tuple[int, float | None] | None:
         """In the strip of few lines: a value, or the scale of the knob under the cursor below the values."""
         cursor = self._at if self.has_focus else -1
-        lines, spans = packed_knobs.placed(self._dials, cursor, self._typed, self.content_size.width - 1)
+        lines, spans = packed_knobs.placed(self._dials, cursor, self._typed, self.content_size.width - 1,
+                                           tight=bool(self._verdict))
         if self.has_focus and y == min(2, len(lines)) and 1 <= x <= packed_knobs.SLIDER:
             return self._at, (x - 1) / (packed_knobs.SLIDER - 1)
         found = next((span for span in spans if span.y == y and span.start <= x < span.end), None)
@@ -328,9 +334,14 @@ class TuneStrip(Widget, can_focus=True):
 
     def _line(self) -> Content:
         cursor = self._at if self.has_focus else -1
-        lines, _ = packed_knobs.placed(self._dials, cursor, self._typed, self.content_size.width - 1)
+        lines, _ = packed_knobs.placed(self._dials, cursor, self._typed, self.content_size.width - 1,
+                                       tight=bool(self._verdict))
         if self.has_focus:
             help_line = packed_knobs.explained(self.dial, self.content_size.width) if self.dial else Content("")
             return Content("\n").join([*lines[:2], help_line])
+        width = self.content_size.width
+        if self._written:
+            tail = Content.styled("  as written", "$text-accent")
+            return Content.assemble(lines[0].truncate(width - tail.cell_length, ellipsis=True), tail)
         verdict = Content.styled(f"  vs {self._letter}: {self._verdict}" if self._verdict else "", "$text-accent")
-        return Content.assemble(lines[0], verdict)
+        return Content.assemble(lines[0], verdict).truncate(width, ellipsis=True)
