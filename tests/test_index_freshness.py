@@ -10,8 +10,8 @@ from helpers_workspace import needs_inodes, unprivileged_folder
 
 from memory_tui.index import writes
 from memory_tui.index.freshness import compare
+from memory_tui.index.known import CHANGED
 from memory_tui.index.schema import differences
-from memory_tui.index.store import CHANGED
 from memory_tui.index.sync import recipe_for
 from memory_tui.workspace.roots import scan
 

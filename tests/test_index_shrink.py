@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from memory_tui import events
 from memory_tui.index import shrink, writes
 from memory_tui.index.freshness import compare
+from memory_tui.index.known import FileRow
 from memory_tui.index.shrink import MANY
-from memory_tui.index.store import FileRow
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.walk import Found, Scan
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from memory_tui.index.store import FileRow
+from memory_tui.index.known import FileRow
 from memory_tui.settings import Settings
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.walk import Found

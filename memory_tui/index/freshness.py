@@ -8,9 +8,9 @@ from typing import Literal
 
 from memory_tui.errors import Unreadable
 from memory_tui.index.deltas import Thresholds, waits
+from memory_tui.index.known import CHANGED, FileRow
 from memory_tui.index.shrink import Devices, Shrink, sort_out
-from memory_tui.index.store import CHANGED, FileRow
-from memory_tui.index.ticks import SKEW_NS, TICK_NS
+from memory_tui.index.ticks import unmoved
 from memory_tui.settings import Settings
 from memory_tui.workspace import sources
 from memory_tui.workspace.roots import Found, LeftOut, Roots, Scan
@@ -73,7 +73,7 @@ def difference(found: Found, row: FileRow | None) -> Difference:
         return "rebuild"
     if found.mtime_ns != row.mtime_ns or found.size != row.size:
         return "changed"
-    if -TICK_NS < found.mtime_ns - row.indexed_at * 1e9 < SKEW_NS or touched(found, row):
+    if not unmoved(found.mtime_ns, round(row.indexed_at * 1e9)) or touched(found, row):
         return "unsure"
     return ""
 

@@ -23,10 +23,11 @@ from memory_tui.index.deltas import Thresholds, waits
 from memory_tui.index.embedding import BATCH, Embedder
 from memory_tui.index.freshness import difference, touched
 from memory_tui.index.jobs import Terms
+from memory_tui.index.known import CHANGED, FileRow
 from memory_tui.index.meter import Meter
 from memory_tui.index.schema import Recipe
 from memory_tui.index.shrink import Gone
-from memory_tui.index.store import CHANGED, FileRow, Store
+from memory_tui.index.store import Store
 from memory_tui.index.withheld import HERE, Manner
 from memory_tui.index.writes import NewFile
 from memory_tui.workspace import sources

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from memory_tui.index.store import FileRow
+from memory_tui.index.known import FileRow
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import FOLDER, MEMORY, ROOT_NOTES, Roots
 from memory_tui.workspace.roots import scan as look

@@ -20,8 +20,8 @@ from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.errors import QueryError
 from memory_tui.index import abilities
 from memory_tui.index.database import Database, Rows, explained
+from memory_tui.index.known import FILE, FileRow, Known
 from memory_tui.index.schema import RECIPE, Recipe
-from memory_tui.index.ticks import settle
 from memory_tui.index.vec0 import Vec0
 from memory_tui.text.words import or_query
 from memory_tui.workspace.walk import Settled
@@ -32,29 +32,6 @@ Table = Literal["chunks_fts", "chunks_words"]
 
 MAX_NEIGHBOURS = 4096
 """vec0 refuses to find more in one query."""
-
-
-CHANGED = "changed"
-"""State of a note that was being written to each time it was read."""
-
-
-class FileRow(NamedTuple):
-    """A note as it was indexed: `mtime_ns` and `size` of the file that was read, `indexed_at` in seconds.
-
-    `state` is ok, failed or CHANGED; `detail` says why it failed, or what is odd about the text. `hash` is empty when
-    the note has to be read again whatever the disk says.
-    """
-
-    id: int
-    path: str
-    source: str
-    hash: str
-    mtime_ns: int
-    size: int
-    state: str
-    detail: str
-    indexed_at: float
-    chunks: int
 
 
 class ChunkRow(NamedTuple):
@@ -85,7 +62,6 @@ class Counts:
     bytes: int
 
 
-_FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
 _LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.chunk_id, c.embedding_id IS NOT NULL"
 _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
 _LIVE_WITH_VECTOR = (
@@ -101,9 +77,7 @@ class Store(Database):
 
     def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: Vec0) -> None:
         super().__init__(connection, path, read_only, vec0_state)
-        # Generation, file rows by path, paths by id.
-        self._known: tuple[int, dict[str, FileRow], dict[int, str]] = (-1, {}, {})
-        self._settled: tuple[int, Settled] = (-1, {})
+        self._known = Known(self)
         self._frequencies: tuple[int, dict[tuple[str, str], int]] = (-1, {})
 
     # --- the whole -------------------------------------------------------------------------------------------------
@@ -141,41 +115,30 @@ class Store(Database):
 
     # --- files and chunks ------------------------------------------------------------------------------------------
 
-    def known(self) -> Mapping[str, FileRow]:
+    def known(self) -> Known:
         """Every file row by path, kept and brought up to date; the next call changes what this one returned."""
         with self.snapshot():
             generation = self.generation()
-            at, rows, paths = self._known
-            changes = None if at < 0 or generation == at else self.changes_since(at)
+            at = self._known.generation
+            changes = self.changes_since(at) if 0 <= at < generation else None
             if changes is not None:
-                self._relearn([number for op, number in changes if op == "file"], rows, paths)
+                self._known.follow(generation, [number for op, number in changes if op == "file"])
             elif generation != at:
-                every = [FileRow._make(row) for row in self.query(_FILE)]
-                rows, paths = {row.path: row for row in every}, {row.id: row.path for row in every}
-            self._known = generation, rows, paths
-            return rows
+                self._known.load(generation)
+            return self._known
 
     def settled(self) -> Settled:
-        """What the disk has to say of a note for its row to hold without another look; kept until the rows change."""
-        rows = self.known()
-        if self._settled[0] != self._known[0]:
-            self._settled = self._known[0], settle(rows.values())
-        return self._settled[1]
-
-    def _relearn(self, ids: list[int], rows: dict[str, FileRow], paths: dict[int, str]) -> None:
-        for number in ids:
-            rows.pop(paths.pop(number, ""), None)
-        for row in self.files_by_id(ids):
-            rows[row.path], paths[row.id] = row, row.path
+        """What the disk has to say of a note for its row to hold without another look; the next call changes it."""
+        return self.known().settled
 
     def file(self, path: str) -> FileRow | None:
         """The row of one note."""
-        rows = self.query(f"{_FILE} WHERE path = ?", (path,))
+        rows = self.query(f"{FILE} WHERE path = ?", (path,))
         return FileRow._make(rows[0]) if rows else None
 
     def files_by_id(self, ids: Sequence[int]) -> list[FileRow]:
         """The rows of `ids` that exist."""
-        rows = self.query(f"{_FILE} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
+        rows = self.query(f"{FILE} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
         return [FileRow._make(row) for row in rows]
 
     def chunks_of(self, path: str) -> list[ChunkRow]:

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.index.database import Rows
-from memory_tui.index.store import FileRow, RowIds, Store
+from memory_tui.index.known import FileRow
+from memory_tui.index.store import RowIds, Store
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]

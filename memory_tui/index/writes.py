@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.index import schema
+from memory_tui.index.known import FileRow
 from memory_tui.index.schema import RECIPE, Recipe
-from memory_tui.index.store import FileRow, Store
+from memory_tui.index.store import Store
 
 VEC0_FROM = 200_000
 """Chunks from which vectors are kept in vec0 as well. Below, a command that asks once reads all of them in less than
