@@ -18,6 +18,7 @@ for _name in ("NO_COLOR", "COLUMNS", "LINES", "TEXTUAL_THEME", "OPENCLAW_CONFIG_
     os.environ.pop(_name, None)
 
 import pytest  # noqa: E402 - after the environment is set
+from helpers_time import LONG  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 # The same examples in every run, and none against the clock: a change is judged by what it did, not by the dice or by
@@ -42,6 +43,12 @@ def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 def _vec0_from_the_first_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library of two notes has a vec0 table too, so that the tests see it."""
     monkeypatch.setattr("memory_tui.index.writes.VEC0_FROM", 0)
+
+
+@pytest.fixture(autouse=True)
+def _a_patient_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who closes an engine finds its index closed, however busy the machine is; the app leaves the writer behind."""
+    monkeypatch.setattr("memory_tui.engine.upkeep._GOODBYE_SECONDS", LONG)
 
 
 def _shared(name: str) -> Path:

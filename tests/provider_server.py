@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -156,6 +156,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     play: Play
+    _busy = False
 
     def do_POST(self) -> None:
         size = int(self.headers.get("Content-Length", 0))
@@ -164,6 +165,7 @@ class Handler(BaseHTTPRequestHandler):
             self.play.asked.append(asked)
             self.play.at_once += 1
             self.play.most_at_once = max(self.play.most_at_once, self.play.at_once)
+        self._busy = True
         try:
             if self.play.most_items is not None and len(asked.texts) > self.play.most_items:
                 said = f"batch size {len(asked.texts)} > maximum allowed batch size {self.play.most_items}"
@@ -173,13 +175,19 @@ class Handler(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
         finally:
-            with self.play.lock:
-                self.play.at_once -= 1
+            self._done()
+
+    def _done(self) -> None:
+        """Count a request as answered, once, and before the answer is on its way: the next one can come at once."""
+        with self.play.lock:
+            self.play.at_once -= self._busy
+        self._busy = False
 
     def json(self, code: int, value: Any, headers: dict[str, str] | None = None) -> None:
         self.raw(code, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
 
     def raw(self, code: int, data: bytes, headers: dict[str, str]) -> None:
+        self._done()
         self.send_response(code)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -212,6 +220,14 @@ def serving(play: Any, handler: type[BaseHTTPRequestHandler] = Handler) -> Any:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[str]:
+    """An address of loopback where nobody listens; it is kept meanwhile, so that nobody else can be there instead."""
+    with socket.socket() as kept:
+        kept.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{kept.getsockname()[1]}"
 
 
 # --- model files ---------------------------------------------------------------------------------------------------

@@ -357,7 +357,7 @@ def test_a_provider_that_never_answers_does_not_delay_the_end_of_the_process(pla
     play.usual = hang
     process = subprocess.Popen([sys.executable, "-c", QUIT, play.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                text=True)
-    assert play.hanging.acquire(timeout=20)
+    assert play.hanging.acquire(timeout=LONG)
     out, _ = process.communicate("quit\n", timeout=LONG)
     assert out.split() == ["cancelled"]
     assert process.returncode == 0

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from helpers_embed import settings_for
 from helpers_time import LONG
-from provider_server import FileHandler, Shelf, serving
+from provider_server import FileHandler, Shelf, refusing, serving
 
 from memory_tui.embed.background import Background
 from memory_tui.embed.download import cache_folder, fetch, source_of
@@ -89,9 +89,10 @@ def test_the_next_fetch_continues_the_part_of_the_last_one(shelf: Shelf, tmp_pat
 
     caller = threading.Thread(target=call)
     caller.start()
-    assert shelf.stalled.wait(10)
+    assert shelf.stalled.wait(LONG)
     while not any(part.stat().st_size for part in tmp_path.glob("*-part")):
         assert caller.is_alive()
+        time.sleep(0.001)
     started = time.monotonic()
     first.close()
     caller.join(LONG)
@@ -165,10 +166,8 @@ def test_what_is_not_there_and_who_does_not_answer(shelf: Shelf, background: Bac
     with pytest.raises(ProviderFailure) as caught:
         get(background, "hf:some/repo/absent.gguf", shelf, tmp_path)
     assert caught.value.state is State.NO_FILE
-    with serving(Shelf(), FileHandler) as gone:
-        pass
-    with pytest.raises(ProviderFailure) as caught:
-        get(background, URI, gone, tmp_path)
+    with refusing() as url, pytest.raises(ProviderFailure) as caught:
+        get(background, URI, Shelf(url=url), tmp_path)
     assert caught.value.state is State.NETWORK
 
 

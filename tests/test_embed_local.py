@@ -19,7 +19,7 @@ import pytest
 from helpers_embed import Time, quick, settings_for
 from helpers_time import LONG
 
-from memory_tui.embed import gguf
+from memory_tui.embed import gguf, worker
 from memory_tui.embed.chain import Chain
 from memory_tui.embed.failure import ProviderFailure, State
 from memory_tui.embed.local import Local
@@ -182,14 +182,31 @@ def test_closing_ends_the_process_at_once(tmp_path: Path, script: Path) -> None:
     caller.start()
     while not (tmp_path / "model.gguf.hangs").exists():
         assert caller.is_alive()
+        time.sleep(0.001)
     started = time.monotonic()
     provider.close()
     caller.join(LONG)
     assert time.monotonic() - started < LONG, "it waited for the answer"
     assert ended == ["cancelled"]
-    assert not process.is_running()
+    while process.is_running():
+        assert time.monotonic() - started < LONG, "the process goes on"
+        time.sleep(0.001)
     with pytest.raises(Cancelled):
         provider.embed(["more"], "document")
+
+
+def test_a_process_that_dies_slowly_is_not_waited_for_and_not_forgotten(
+        tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_GOODBYE_SECONDS", 0.0)
+    provider = local(tmp_path, script)
+    _ = provider.identity
+    assert provider._worker is not None
+    process = provider._worker._process
+    provider.close()
+    end = time.monotonic() + LONG
+    while process.returncode is None:
+        assert time.monotonic() < end, "nobody asked how it ended"
+        time.sleep(0.001)
 
 
 def test_a_path_without_a_model_is_refused(tmp_path: Path, installed: None) -> None:

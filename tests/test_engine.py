@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers_time import LONG
 
 from memory_tui import events
 from memory_tui.engine import Cancel, Engine, Options
 from memory_tui.errors import Cancelled, MemoryTuiError, PathRefused
 from memory_tui.search.trace import EmptyIndex
 
-PATIENCE = 30.0
+PATIENCE = LONG
 
 
 class Heard:
@@ -166,16 +167,30 @@ def test_a_cancelled_search_stops(engine: Engine) -> None:
         engine.gather("router", cancel)
 
 
-def test_searches_go_on_while_files_are_indexed(engine: Engine, workspace: Path) -> None:
+def test_searches_go_on_while_files_are_indexed(
+        engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memory_tui.index import writes
+
+    real, writing, answered = writes.replace_files, threading.Semaphore(0), threading.Semaphore(0)
+
+    def held(*arguments: object) -> None:
+        real(*arguments)
+        writing.release()
+        assert answered.acquire(timeout=LONG)
+
     engine.sync()
     for i in range(300):
         (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 20)
+    monkeypatch.setattr(writes, "replace_files", held)
     engine.request_sync()
-    answers = 0
+    for _ in range(3):
+        assert writing.acquire(timeout=LONG)
+        assert recalled(engine, "omada")[0] == "MEMORY.md"
+        assert not engine.wait_idle(0)
+        answered.release()
+    answered.release(300)
     while not engine.wait_idle(0):
         assert recalled(engine, "omada")[0] == "MEMORY.md"
-        answers += 1
-    assert answers >= 1
     assert engine.search("gardens").funnel.chunks > 300
 
 

@@ -172,7 +172,7 @@ import sys
 from memory_tui.engine import Engine, Options
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
 engine.start()
-assert engine.wait_idle(15)
+assert engine.wait_idle(60)
 print("keeping", flush=True)
 sys.stdin.readline()
 """

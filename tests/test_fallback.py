@@ -232,6 +232,14 @@ def test_a_text_that_stands_in_many_notes_is_sent_once(play: Play, notes: Path, 
 def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_path: Path) -> None:
     for number in range(600):
         (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
+    met, early = threading.Barrier(2), threading.Semaphore(2)
+
+    def together(handler: Any, asked: Any) -> None:
+        if asked.texts != ["memory"] and early.acquire(blocking=False):
+            met.wait(LONG)
+        well(handler, asked)
+
+    play.usual = together
     chosen = options(tmp_path, play)
     with Engine.open(replace(chosen, changes=(*chosen.changes, ("remote.concurrency", "2")))) as engine:
         assert engine.sync().error == ""

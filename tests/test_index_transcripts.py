@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from helpers_index import Memory
+from helpers_time import LONG
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -224,10 +225,10 @@ def test_the_watcher_sees_transcripts(memory, tmp_path) -> None:
     watcher = Watcher(memory.roots, 0.05, seen.set, lambda _: None)
     watcher.start()
     try:
-        assert watcher.armed.wait(10)
-        assert seen.wait(10)
+        assert watcher.armed.wait(LONG)
+        assert seen.wait(LONG)
         seen.clear()
         memory.told("a.jsonl", CONVERSATION * 2)
-        assert seen.wait(10)
+        assert seen.wait(LONG)
     finally:
         watcher.stop()

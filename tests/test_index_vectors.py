@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers_index import Counting, Memory, text_of
+from helpers_time import LONG
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -112,25 +113,30 @@ def test_readers_of_an_old_corpus_see_it_unchanged_while_it_grows(memory):
     corpus = newest = Corpus.load(memory.store)
     query = hash_vector("rose")
     expected = cosines(corpus, query)
-    read = wrong = 0
-    stop = threading.Event()
+    wrong = 0
+    stop, read = threading.Event(), threading.Semaphore(0)
 
     def reading() -> None:
-        nonlocal read, wrong
+        nonlocal wrong
         while not stop.is_set():
             wrong += not np.array_equal(cosines(corpus, query), expected)
-            read += 1
+            read.release()
             time.sleep(0)
 
     thread = threading.Thread(target=reading)
     thread.start()
-    for number in range(15):
-        memory.write(f"memory/{45 + number}.md", f"rose {number} changed")
-        memory.sync()
-        newest = newest.refresh(memory.store)
-    stop.set()
-    thread.join()
-    assert read > 15
+    try:
+        for number in range(15):
+            memory.write(f"memory/{45 + number}.md", f"rose {number} changed")
+            memory.sync()
+            newest = newest.refresh(memory.store)
+            # Once more than while it grew: the reader that was in the middle of it is done.
+            while read.acquire(blocking=False):
+                pass
+            assert read.acquire(timeout=LONG)
+    finally:
+        stop.set()
+        thread.join(LONG)
     assert wrong == 0
     assert state(newest) == state(Corpus.load(memory.store))
 

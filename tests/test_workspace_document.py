@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -16,6 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_tui.errors import Unreadable
+from memory_tui.workspace import document as reading
 from memory_tui.workspace.document import ChangedWhileRead, NoteDate, note_date, read, shown_day
 from memory_tui.workspace.roots import MAX_BYTES, Found, Roots, scan
 
@@ -160,7 +162,7 @@ def test_a_note_grown_past_the_limit_since_the_scan_is_not_read(tmp_path):
 GROW = """
 import sys
 with open(sys.argv[1], "ab", buffering=0) as file:
-    while True:
+    for _ in range(100_000):
         file.write(b"one more line\\n")
 """
 
@@ -169,23 +171,38 @@ def test_a_note_that_grows_is_read_consistently_or_refused(tmp_path):
     line = b"one more line\n"
     path = tmp_path / "MEMORY.md"
     path.write_bytes(line * 500_000)
-    note = only_note(tmp_path)
+    note, size = only_note(tmp_path), path.stat().st_size
     writer = subprocess.Popen([sys.executable, "-c", GROW, str(path)])
-    refused = False
     try:
-        while not refused and path.stat().st_size < MAX_BYTES:
-            try:
+        while path.stat().st_size < size + 1_000_000:
+            with contextlib.suppress(ChangedWhileRead):
                 document = read(note)
-            except ChangedWhileRead:
-                refused = True
-            else:
                 assert len(document.text) == document.size
                 assert document.text == (line * (document.size // len(line))).decode()
     finally:
         writer.kill()
         writer.wait()
-    assert refused
     assert len(read(note).text) == path.stat().st_size
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 3])
+def test_a_note_that_is_written_to_each_time_it_is_read_is_refused(tmp_path, monkeypatch, times):
+    put(tmp_path, "MEMORY.md")
+    path = tmp_path / "MEMORY.md"
+    note, real, left = only_note(tmp_path), reading._read_all, iter(range(times))
+
+    def disturbed(descriptor: int, size: int) -> bytes:
+        data = real(descriptor, size)
+        if next(left, None) is not None:
+            with path.open("a") as file:
+                file.write("more\n")
+        return data
+
+    monkeypatch.setattr(reading, "_read_all", disturbed)
+    if times == 3:
+        with pytest.raises(ChangedWhileRead):
+            read(note)
+    assert read(note).text == "note\n" + "more\n" * times
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,9 @@ class _Daemons(concurrent.futures.ThreadPoolExecutor):
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def work() -> None:
+            # From here on it cannot be cancelled, so its end is nobody's error.
+            if not future.set_running_or_notify_cancel():
+                return
             try:
                 result = fn(*args, **kwargs)
             except (OSError, UnicodeError, ValueError) as error:

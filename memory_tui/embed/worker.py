@@ -58,8 +58,11 @@ class Worker:
     def close(self) -> None:
         """End the process; a question that waits for its answer ends with CRASHED."""
         self._process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(_GOODBYE_SECONDS)
+        except subprocess.TimeoutExpired:
+            # It dies all the same; whoever closes does not wait for that, but somebody has to see it.
+            threading.Thread(target=self._process.wait, name="embed-end", daemon=True).start()
         for file in (self._process.stdin, self._process.stdout, self._said):
             with contextlib.suppress(BrokenPipeError):  # What was not sent any more.
                 if file is not None:

@@ -127,7 +127,7 @@ class Watcher:
             now = _View.of(self._roots)
             self._note(now != view or any(_can_matter(change, path) for change, path in changes))
             self._announce()
-            if now.folders != view.folders:
+            if now.folders != view.folders or _any_gone(view, changes):
                 return
             view = now
 
@@ -177,6 +177,11 @@ def _listing(roots: Roots) -> tuple[Found, ...]:
         return scan(roots).found
     except WorkspaceError:
         return ()
+
+
+def _any_gone(view: _View, changes: Changes) -> bool:
+    """Whether a watched folder was deleted or moved away: one made in its place at once can have the same identity."""
+    return any((Change.deleted, path) in changes for path, _, _ in view.folders)
 
 
 def _can_matter(change: Change, path: str) -> bool:

@@ -56,7 +56,8 @@ class Writer:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="engine-writer", daemon=True)
                 self._thread.start()
-        self._jobs.put(job)
+            # Under the lock, so that no job comes after what `close` puts last: nobody would answer it.
+            self._jobs.put(job)
         return job.outcome
 
     def wait_idle(self, timeout: float) -> bool:
@@ -67,9 +68,10 @@ class Writer:
     def close(self, timeout: float) -> None:
         """Give up what is under way and end, or be left behind after `timeout` seconds."""
         self.closing.set()
-        thread = self._thread
-        if thread is not None:
+        with self._quiet:
+            thread = self._thread
             self._jobs.put(None)
+        if thread is not None:
             thread.join(timeout)
 
     def _work(self) -> None:
