@@ -86,6 +86,7 @@ KNOBS: tuple[Knob, ...] = (
          "never send text that looks like a password or key to a provider elsewhere"),
     Knob("cache.enabled", "cache", True, "keep vectors of text that is gone, in case it comes back"),
     Knob("recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only"),
+    Knob("recall.marks", "recall marks", True, "keep which lines your own questions recalled, without the questions"),
     Knob("recall.maxInjectedChars", "injected", 0, "most characters of snippets in one answer to an agent; 0 is any",
          0, 100_000, 500, 100, most=10_000_000),
 )

@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import LARGE, SMALL, ask, drive, enter, make_app, press, said, sample, settled, text_of, until
 
-from memory_tui.agent import recall_log
+from memory_tui.agent import marks, recall_log
 from memory_tui.agent.recall_log import Entry, LoggedHit
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.screens.browse import BrowseView
@@ -157,10 +157,48 @@ def test_lines_that_a_question_recalled_here_are_marked(workspace: Path) -> None
         assert isinstance(view, BrowseView)
         view.go_to("memory/network.md")
         await settled(pilot)
-        assert "recalled since the app was opened" in about(app)
+        assert "recalled by your questions, last 2026-03-20 12:00" in about(app)
         assert "•" in text_of(app)
 
     drive(app, steps)
+    # Another start knows them as well, and says what it could not read.
+    with marks.place(workspace).open("ab") as file:
+        file.write(b"torn\n")
+    again = make_app(workspace)
+
+    async def look(pilot: Pilot[int]) -> None:
+        view = again.screen
+        assert isinstance(view, BrowseView)
+        view.go_to("memory/network.md")
+        await settled(pilot)
+        assert "recalled by your questions, last 2026-03-20 12:00" in about(again)
+        assert "1 line of the record of your recalls could not be read" in about(again)
+        assert "•" in text_of(again)
+
+    drive(again, look)
+
+
+def test_marks_last_until_the_app_is_closed_where_they_are_not_wanted_or_cannot_be_kept(workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        assert isinstance(app, MemoryApp)
+        await ask(pilot, "omada router vlan")
+        if app.engine is not None and app.engine.settings.on("recall.marks"):
+            assert "last until the app is closed" in said(app)
+        await press(pilot, "1")
+        view = app.screen
+        assert isinstance(view, BrowseView)
+        view.go_to("memory/network.md")
+        await settled(pilot)
+        assert "recalled since the app was opened" in about(app)
+        assert "•" in text_of(app)
+
+    drive(make_app(workspace, changes=[("recall.marks", "false")]), steps)
+    place = marks.place(workspace)
+    assert not place.parent.exists()
+    place.parent.parent.mkdir(parents=True, exist_ok=True)
+    place.parent.write_text("a file where the folder should be")
+    drive(make_app(workspace), steps)
 
 
 def test_what_is_known_of_a_note_follows_the_index(workspace: Path) -> None:

@@ -8,19 +8,15 @@ Several processes write: each under the lock of the file, a whole line at a time
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-import os
 import secrets
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memory_tui.agent import log_file
 from memory_tui.agent.prompt import SEARCH
-from memory_tui.errors import IndexUnavailable
-from memory_tui.index import lock
 from memory_tui.settings import Scalar
 from memory_tui.text import js
 from memory_tui.text.secrets import find as secret_places
@@ -30,8 +26,6 @@ MOST_BYTES = 2 << 20
 MOST_QUERY = 10_000
 """Characters of a question that are kept; a longer one ends with an ellipsis."""
 MASK = "***"
-_TRIES, _PAUSE_SECONDS = 2500, 0.002
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +81,7 @@ class Log:
 
 def place(workspace: Path) -> Path:
     """Where the log of a workspace is; two names of one folder share it."""
-    import platformdirs
-
-    real = os.path.realpath(workspace)
-    key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
-    folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "recalls"
-    return folder / f"{Path(real).name[:40] or 'root'}-{key}.jsonl"
+    return log_file.place(workspace, "recalls")
 
 
 def append(path: Path, entry: Entry, most_bytes: int = MOST_BYTES) -> Entry:
@@ -103,73 +92,15 @@ def append(path: Path, entry: Entry, most_bytes: int = MOST_BYTES) -> Entry:
     kept = dataclasses.replace(entry, id=secrets.token_hex(4), query=_masked(entry.query),
                                outcome=_masked(entry.outcome))
     line = json.dumps(_plain(kept), ensure_ascii=True).encode() + b"\n"
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _held(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
-        try:
-            _write(descriptor, line)
-            if os.fstat(descriptor).st_size > most_bytes:
-                _drop_older_half(path, descriptor)
-        finally:
-            os.close(descriptor)
+    log_file.append(path, line, most_bytes)
     return kept
-
-
-def _held(path: Path) -> lock.WriterLock:
-    """The lock of the log; a line takes less than a millisecond. Raises IndexUnavailable after five seconds."""
-    for _ in range(_TRIES):
-        held = lock.WriterLock.acquire(path)
-        if held is not None:
-            return held
-        time.sleep(_PAUSE_SECONDS)
-    raise IndexUnavailable(f"Another process keeps the recall log {path} locked.", "See which memory-tui still runs.")
-
-
-def _write(descriptor: int, line: bytes) -> None:
-    """One line; on a new one where the last writer died in the middle of its own."""
-    os.fchmod(descriptor, 0o600) if hasattr(os, "fchmod") else None
-    size = os.fstat(descriptor).st_size
-    if size:
-        os.lseek(descriptor, size - 1, os.SEEK_SET)
-        if os.read(descriptor, 1) != b"\n":
-            line = b"\n" + line
-    while line:
-        line = line[os.write(descriptor, line):]
-
-
-def _drop_older_half(path: Path, descriptor: int) -> None:
-    """Replace the file by its newer half; a reader sees the one or the other."""
-    size = os.fstat(descriptor).st_size
-    os.lseek(descriptor, size - size // 2, os.SEEK_SET)
-    with os.fdopen(os.dup(descriptor), "rb") as old:
-        rest = old.read().partition(b"\n")[2]
-    other = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600), "wb") as new:
-        new.write(rest)
-    other.replace(path)
 
 
 def read(path: Path) -> Log:
     """The log at `path`; empty where there is none. Raises IndexUnavailable when it cannot be read."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return Log((), 0)
-    except OSError as error:
-        raise IndexUnavailable(f"The recall log {path} cannot be read: {error.strerror}.",
-                               "Check the file and its folder.") from None
-    found = [_entry(line) for line in data.split(b"\n") if line.strip()]
+    found = [_entry(line) for line in log_file.lines(path)]
     entries = tuple(entry for entry in found if entry is not None)
     return Log(entries, len(found) - len(entries))
-
-
-def clear(path: Path) -> bool:
-    """Delete the log; False when there was none."""
-    if not path.exists():
-        return False
-    with _held(path):
-        path.unlink(missing_ok=True)
-    return True
 
 
 def _masked(text: str) -> str:

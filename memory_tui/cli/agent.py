@@ -34,7 +34,8 @@ def add(command: Declare) -> None:
     logged.add_argument("id", nargs="?", help="one recall, by the start of its id, or last")
     logged.add_argument("--why", metavar="PATH[:LINE]", help="why that recall did, or did not, find this note")
     logged.add_argument("-n", "--newest", type=positive, metavar="N", help="how many are listed (default: 20)")
-    logged.add_argument("--clear", action="store_true", help="delete the log of this workspace")
+    logged.add_argument("--clear", action="store_true",
+                        help="delete the log of this workspace, and the marks of your own recalls")
 
 
 # --- the server ----------------------------------------------------------------------------------------------------
@@ -96,12 +97,14 @@ def _arguments(given: argparse.Namespace) -> list[str]:
 
 def _recall_log(given: argparse.Namespace) -> int:
     from memory_tui import launch, report
-    from memory_tui.agent import recall_lines, recall_log
+    from memory_tui.agent import log_file, marks, recall_lines, recall_log
     from memory_tui.explain.record import plain
 
-    place = recall_log.place(launch.choose(options(given)).workspace)
+    workspace = launch.choose(options(given)).workspace
+    place, marked = recall_log.place(workspace), marks.place(workspace)
     if hasattr(given, "clear"):
-        report.text(["Deleted." if recall_log.clear(place) else "There is no recall log."])
+        report.text(["Deleted." if log_file.clear(place) else "There is no recall log.",
+                     *(["The marks of your own recalls are deleted too."] if log_file.clear(marked) else [])])
         return 0
     log = recall_log.read(place)
     if hasattr(given, "id"):

@@ -42,7 +42,9 @@ def _demo(given: argparse.Namespace) -> int:
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
     with tempfile.TemporaryDirectory(prefix="memory-tui-demo-") as folder:
         workspace = demo.materialize(Path(folder) / "workspace", today)
-        chosen = replace(options(given), workspace=str(workspace))
+        given_here = options(given)
+        # Its folder is gone when it ends, so nobody would find the marks of it again.
+        chosen = replace(given_here, workspace=str(workspace), changes=(("recall.marks", "false"), *given_here.changes))
         if chosen.index is None:
             chosen = replace(chosen, index=str(Path(folder) / "index.sqlite"))
         return _run(chosen, "", demo.SUGGESTED)

@@ -189,7 +189,7 @@ FILE: tuple[Key, ...] = (
 )
 
 OWN: tuple[Key, ...] = (
-    _knob("profile"), _knob("recency.weight"), _knob("dateBoost"), _knob("recall.log"),
+    _knob("profile"), _knob("recency.weight"), _knob("dateBoost"), _knob("recall.log"), _knob("recall.marks"),
     _knob("recall.maxInjectedChars"), _knob("sessions.archives"),
     _knob("remote.concurrency"), _knob("remote.withholdSecrets"),
     Key("workspace", "path", None, "folder of the notes"),

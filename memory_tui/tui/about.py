@@ -16,6 +16,7 @@ from memory_tui.tui.aging import Aging
 from memory_tui.tui.paint import plural
 
 if TYPE_CHECKING:
+    from memory_tui.agent.marks import Marks
     from memory_tui.agent.recall_log import Entry
     from memory_tui.curate.links import Link, LinkIndex
     from memory_tui.engine import Engine
@@ -80,13 +81,13 @@ def _age(file: FileRow, aging: Aging) -> str:
 
 
 def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
-    """What is known of the note on `page`; `here` are lines that questions asked in the app recalled.
+    """What is known of the note on `page`; `here` are lines recalled since the app was opened.
 
     Reads the disk, so for worker threads only.
     """
     rows, recalled = _recalls(engine, page)
-    if here:
-        rows.append(Row("here", f"{plural(len(here), 'line')} recalled since the app was opened"))
+    told, marked = _marks(engine, page, here)
+    rows += told
     budget = _budget(engine, page)
     links = _link_index(engine.plan.roots)
     out = [link for link in links.links(page.path) if link.target != page.path or link.target_line]
@@ -95,7 +96,7 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
     for link in out:
         if link.target:
             leads[link.line] += ((link.target, link.target_line or 1),)
-    return replace(budget, rows=tuple(rows), recalled=recalled | here, links=leads)
+    return replace(budget, rows=tuple(rows), recalled=recalled | marked, links=leads)
 
 
 @lru_cache(maxsize=4)
@@ -177,6 +178,37 @@ def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:
     by = ", ".join(sorted({one_line(entry.client, 20) or "an agent" for entry, _ in found}))
     return [Row("recalled", f"{plural(times, 'time')}, last {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}, by {by}")], \
         lines
+
+
+def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[Row], frozenset[int]]:
+    """Which lines of the note a person's questions recalled, by the record and since the app was opened."""
+    from memory_tui.agent import marks
+
+    place = marks.place(engine.workspace)
+    try:
+        found = _marked(str(place), place.stat().st_mtime_ns)
+    except MemoryTuiError as error:
+        return [Row("here", error.message, "bad")], here
+    except OSError:
+        found = marks.Marks()
+    lines = found.lines.get(page.path, frozenset()) | here
+    rows = []
+    if page.path in found.last:
+        last = f"last {datetime.fromtimestamp(found.last[page.path]):%Y-%m-%d %H:%M}"
+        rows.append(Row("here", f"{plural(len(lines), 'line')} recalled by your questions, {last}"))
+    elif here:
+        rows.append(Row("here", f"{plural(len(here), 'line')} recalled since the app was opened"))
+    if found.unread:
+        rows.append(Row("", f"{plural(found.unread, 'line')} of the record of your recalls could not be read", "warn"))
+    return rows, lines
+
+
+@lru_cache(maxsize=2)
+def _marked(place: str, _changed_ns: int) -> Marks:
+    """The record of recalled lines, read again only when it has changed."""
+    from memory_tui.agent import marks
+
+    return marks.read(Path(place))
 
 
 @lru_cache(maxsize=2)

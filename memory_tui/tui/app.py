@@ -24,6 +24,7 @@ from memory_tui.tui.bridge import Bridge, Opener
 from memory_tui.tui.doing import Doing
 from memory_tui.tui.draft import left_over
 from memory_tui.tui.facts import Facts
+from memory_tui.tui.marking import Marking
 from memory_tui.tui.modes import VIEWS, make
 from memory_tui.tui.theme import THEMES, first_theme, greys
 from memory_tui.tui.widgets.event_log import KEPT
@@ -75,8 +76,7 @@ class MemoryApp(Doing):
         self.facts_signal: Signal[Facts] = Signal(self, "facts")
         self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
         self.started = time.time()
-        self.recalled: dict[str, set[int]] = {}
-        """Lines (from 1) of notes that questions asked here recalled, kept as long as the app runs."""
+        self.recalled = Marking()
         self._query = query
         self._told_facts = 0.0
         self.add_modes(VIEWS)
@@ -97,9 +97,11 @@ class MemoryApp(Doing):
 
     def was_recalled(self, trace: Trace | None) -> None:
         """Remember which lines an answer gave, for the reader to mark."""
-        for hit in trace.recalled if trace is not None else ():
-            lines = range(hit.chunk.start_line, hit.chunk.end_line + 1)
-            self.recalled.setdefault(hit.chunk.path, set()).update(lines)
+        if trace is None or self.engine is None or not self.recalled.took(trace):
+            return
+        writing = self.recalled.writing(self.engine)
+        if writing is not None:
+            self.bridge.tell(writing)
 
     @property
     def available_themes(self) -> dict[str, Theme]:

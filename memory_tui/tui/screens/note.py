@@ -107,7 +107,7 @@ class NoteView(View):
         """Tell what is known of the note in the reader, first without a look at other files."""
         self.query_one(AboutPane).show(self._own_facts(page))
         if page.whole:
-            here = frozenset(self.home.recalled.get(page.path, ()))
+            here = self.home.recalled.lines(page.path)
             self.run("about", partial(about.gather, page=page, here=here), self._about_came, self._nothing_known)
 
     def facts_changed(self, _facts: Facts, /) -> None:

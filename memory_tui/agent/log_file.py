@@ -1,0 +1,98 @@
+"""A private file of JSON lines in the user's state folder, one for each workspace, that several processes append to.
+
+The file is 0600 in a folder 0700, never in the workspace. Each process writes a whole line at a time, under the lock of
+the file; beyond its bound the older half is dropped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+from memory_tui.errors import IndexUnavailable
+from memory_tui.index import lock
+
+_TRIES, _PAUSE_SECONDS = 2500, 0.002
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def place(workspace: Path, kind: str) -> Path:
+    """Where the file of a workspace is, in the folder `kind`; two names of one workspace share it."""
+    import platformdirs
+
+    real = os.path.realpath(workspace)
+    key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    folder = platformdirs.user_state_path("memory-tui", appauthor=False) / kind
+    return folder / f"{Path(real).name[:40] or 'root'}-{key}.jsonl"
+
+
+def append(path: Path, line: bytes, most_bytes: int) -> None:
+    """Write `line`, which ends with a line feed, behind the others; then no more than `most_bytes` are kept.
+
+    Raises OSError, and IndexUnavailable when another process holds the file for five seconds.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _held(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
+        try:
+            _write(descriptor, line)
+            if os.fstat(descriptor).st_size > most_bytes:
+                _drop_older_half(path, descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def lines(path: Path) -> list[bytes]:
+    """The lines that are not blank; none where there is no file. Raises IndexUnavailable when it cannot be read."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise IndexUnavailable(f"{path} cannot be read: {error.strerror}.", "Check the file and its folder.") from None
+    return [line for line in data.split(b"\n") if line.strip()]
+
+
+def clear(path: Path) -> bool:
+    """Delete the file; False when there was none."""
+    if not path.exists():
+        return False
+    with _held(path):
+        path.unlink(missing_ok=True)
+    return True
+
+
+def _held(path: Path) -> lock.WriterLock:
+    """The lock of the file; a line takes less than a millisecond. Raises IndexUnavailable after five seconds."""
+    for _ in range(_TRIES):
+        held = lock.WriterLock.acquire(path)
+        if held is not None:
+            return held
+        time.sleep(_PAUSE_SECONDS)
+    raise IndexUnavailable(f"Another process keeps {path} locked.", "See which memory-tui still runs.")
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    """One line; on a new one where the last writer died in the middle of its own."""
+    os.fchmod(descriptor, 0o600) if hasattr(os, "fchmod") else None
+    size = os.fstat(descriptor).st_size
+    if size:
+        os.lseek(descriptor, size - 1, os.SEEK_SET)
+        if os.read(descriptor, 1) != b"\n":
+            line = b"\n" + line
+    while line:
+        line = line[os.write(descriptor, line):]
+
+
+def _drop_older_half(path: Path, descriptor: int) -> None:
+    """Replace the file by its newer half; a reader sees the one or the other."""
+    size = os.fstat(descriptor).st_size
+    os.lseek(descriptor, size - size // 2, os.SEEK_SET)
+    with os.fdopen(os.dup(descriptor), "rb") as old:
+        rest = old.read().partition(b"\n")[2]
+    other = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600), "wb") as new:
+        new.write(rest)
+    other.replace(path)
