@@ -193,7 +193,8 @@ def test_demoting_makes_the_topic_note():
         b"# Home lab\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n")
     assert change.files[0].before is None
     assert after(change, "MEMORY.md") == MEMORY.replace(
-        b"- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n", b"")
+        b"## Home network\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n\n", b"")
+    assert change.notes == ("Nothing is left below the heading Home network, so it goes too.",)
 
 
 def test_lines_that_are_not_there_are_refused():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory_tui.curate import headings
+from memory_tui.curate.emptied import said, without
 from memory_tui.curate.lines import HEADING, ITEM, Lines, Section, sections
 from memory_tui.curate.record import Change, FileChange
 from memory_tui.errors import EditRefused
@@ -88,11 +89,13 @@ def _carry(kind: str, spot: Spot, items: list[str], target: str, into: bytes | N
     note = _below(note, section, items) if section is not None else _new_section(note, made, items)
     title = section.title or target if section is not None else made
     files = [FileChange(target, into, note.data)]
+    notes = () if section is not None or not made else (f"The heading {made} is new.",)
     if move:
-        files.append(FileChange(spot.path, spot.data, spot.lines().delete(spot.first, spot.last).data))
+        left, emptied = without(spot.lines(), range(spot.first, spot.last + 1))
+        files.append(FileChange(spot.path, spot.data, left.data))
+        notes += said(emptied)
     verb = {"promote": "Promote", "demote": "Demote"}[kind]
-    return Change(kind, f"{verb} {spot} to {target}, {title}", tuple(files),
-                  () if section is not None or not made else (f"The heading {made} is new.",))
+    return Change(kind, f"{verb} {spot} to {target}, {title}", tuple(files), notes)
 
 
 def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:

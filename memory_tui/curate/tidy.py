@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from memory_tui.curate.emptied import said, without
 from memory_tui.curate.promote import Spot
 from memory_tui.curate.record import Change, FileChange
 from memory_tui.errors import EditRefused
@@ -30,16 +31,23 @@ class Stored:
     mtime_ns: int = 0
 
 
-def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = "") -> Change:
-    """Delete lines of one or several notes; a line that two spots name is deleted once."""
+def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = "", keep: Spot | None = None) -> Change:
+    """Delete lines of one or several notes; a line that two spots name is deleted once.
+
+    Headings that have nothing left below them go too, but none that is a line of `keep`.
+    """
     by_path: dict[str, list[Spot]] = defaultdict(list)
     for spot in spots:
         by_path[spot.path].append(spot)
     if not by_path:
         raise EditRefused("No lines are chosen.", "Choose at least one.")
-    files = tuple(FileChange(path, found[0].data, _without(found)) for path, found in by_path.items())
+    files, notes = [], []
+    for path, found in by_path.items():
+        left, emptied = _without(found, keep)
+        files.append(FileChange(path, found[0].data, left))
+        notes += said(emptied)
     what = ", ".join(str(spot) for found in by_path.values() for spot in found[:3])
-    return Change(kind, title or f"Delete {what}", files)
+    return Change(kind, title or f"Delete {what}", tuple(files), tuple(notes))
 
 
 def merge_duplicates(keep: Spot, others: Sequence[Spot]) -> Change:
@@ -47,7 +55,7 @@ def merge_duplicates(keep: Spot, others: Sequence[Spot]) -> Change:
     if any(spot.path == keep.path and spot.first <= keep.last and keep.first <= spot.last for spot in others):
         raise EditRefused(f"{keep} is to be kept and deleted at once.", "Choose which of them stays.")
     keep.lines()
-    return delete_lines(others, kind="merge", title=f"Keep {keep}, delete {len(others)} of the same")
+    return delete_lines(others, kind="merge", title=f"Keep {keep}, delete {len(others)} of the same", keep=keep)
 
 
 def trash_lines(spot: Spot) -> Change:
@@ -96,15 +104,9 @@ def _moved(path: str, new: str, note: Stored) -> tuple[FileChange, FileChange]:
     return (FileChange(new, None, note.data, note.mode, note.mtime_ns), FileChange(path, note.data, None))
 
 
-def _without(spots: Sequence[Spot]) -> bytes:
-    lines = spots[0].lines()
-    gone = sorted({number for spot in spots if spot.lines() for number in range(spot.first, spot.last + 1)})
-    runs: list[list[int]] = []
-    for number in gone:
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    for run in reversed(runs):
-        lines = lines.delete(run[0], run[-1])
-    return lines.data
+def _without(spots: Sequence[Spot], keep: Spot | None) -> tuple[bytes, tuple[str, ...]]:
+    """What is left of the note of `spots`, and the titles of the headings that go with them."""
+    gone = {number for spot in spots if spot.lines() for number in range(spot.first, spot.last + 1)}
+    kept = range(keep.first, keep.last + 1) if keep is not None and keep.path == spots[0].path else ()
+    left, titles = without(spots[0].lines(), gone, kept)
+    return left.data, titles
