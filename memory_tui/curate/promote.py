@@ -89,13 +89,13 @@ def _carry(kind: str, spot: Spot, items: list[str], target: str, into: bytes | N
     note = _below(note, section, items) if section is not None else _new_section(note, made, items)
     title = section.title or target if section is not None else made
     files = [FileChange(target, into, note.data)]
-    notes = () if section is not None or not made else (f"The heading {made} is new.",)
+    notes = [] if section is not None or not made else [f"The heading {made} is new."]
     if move:
         left, emptied = without(spot.lines(), range(spot.first, spot.last + 1))
         files.append(FileChange(spot.path, spot.data, left.data))
         notes += said(emptied)
     verb = {"promote": "Promote", "demote": "Demote"}[kind]
-    return Change(kind, f"{verb} {spot} to {target}, {title}", tuple(files), notes)
+    return Change(kind, f"{verb} {spot} to {target}, {title}", tuple(files), tuple(notes))
 
 
 def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:

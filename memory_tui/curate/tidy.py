@@ -41,7 +41,8 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
         by_path[spot.path].append(spot)
     if not by_path:
         raise EditRefused("No lines are chosen.", "Choose at least one.")
-    files, notes = [], []
+    files: list[FileChange] = []
+    notes: list[str] = []
     for path, found in by_path.items():
         left, emptied = _without(found, keep)
         files.append(FileChange(path, found[0].data, left))
