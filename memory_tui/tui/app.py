@@ -6,6 +6,7 @@ import gc
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -17,7 +18,7 @@ from textual.signal import Signal
 from textual.theme import Theme
 
 from memory_tui.errors import MemoryTuiError
-from memory_tui.events import Event, SyncFinished, SyncProgress, SyncStarted
+from memory_tui.events import Event, SyncFinished, SyncProgress, SyncStarted, VectorsMade
 from memory_tui.tui import messages
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.bridge import Bridge, Opener
@@ -158,10 +159,13 @@ class MemoryApp(Doing):
         for event in news:
             match event:
                 case SyncStarted() if event.total:
-                    self.progress = Progress(0, event.total, "")
+                    self.progress = Progress(total=event.total)
                 case SyncProgress():
-                    self.progress = Progress(event.done, event.total, event.path, event.rate, event.seconds_left,
-                                             event.rebuilding)
+                    self.progress = replace(
+                        self.progress or Progress(), done=event.done, total=event.total, path=event.path,
+                        rate=event.rate, seconds_left=event.seconds_left, rebuilding=event.rebuilding)
+                case VectorsMade():
+                    self.progress = replace(self.progress or Progress(), asked=event.done, lacking=event.total)
                 case SyncFinished():
                     self.progress = None
                 case _:

@@ -43,6 +43,9 @@ def words(event: events.Event) -> tuple[str, str, str] | None:
         case events.ProviderChanged():
             state = "ok" if event.ok else "failed"
             return "provider", f"{event.name} {state}  {event.detail}", "" if event.ok else "bad"
+        case events.VectorsMade():
+            rest = "" if event.done == event.total else "; the rest is found by its words"
+            return "vectors", f"asked for {event.done:,} of {plural(event.total, 'chunk')}{rest}", "muted"
         case events.BatchNews():
             done = f"{event.done:,} of {plural(event.total, 'text')}"
             return "batch", f"{event.stage}: {done}{event.detail and '  '}{event.detail}", _BATCH[event.stage]
@@ -84,6 +87,7 @@ class EventLog(RowList):
         self.paused = False
         self._waiting: list[events.Event] = []
         self._provider: tuple[str, str, str] | None = None
+        self._vectors: int | None = None
         self._title()
 
     def add(self, news: Sequence[events.Event]) -> None:
@@ -100,10 +104,23 @@ class EventLog(RowList):
                 said, self._provider = (None if said == self._provider else said), said
             if said is not None:
                 at = datetime.fromtimestamp(event.at).strftime("%H:%M:%S")
-                self._lines.append((at, said[0], one_line(said[1]), said[2]))
+                self._write(event, (at, said[0], one_line(said[1]), said[2]))
         dropped = max(0, len(self._lines) - KEPT)
         del self._lines[:dropped]
+        if self._vectors is not None:
+            self._vectors = self._vectors - dropped if self._vectors >= dropped else None
         self.rows_changed(len(self._lines) - 1 if follows else max(0, self.cursor - dropped))
+
+    def _write(self, event: events.Event, line: tuple[str, str, str, str]) -> None:
+        """A line more; how far the vectors of one sync are is one line, which goes on counting."""
+        if isinstance(event, events.VectorsMade) and self._vectors is not None:
+            self._lines[self._vectors] = line
+        else:
+            self._lines.append(line)
+        if isinstance(event, events.VectorsMade) and self._vectors is None:
+            self._vectors = len(self._lines) - 1
+        elif isinstance(event, events.SyncFinished):
+            self._vectors = None
 
     def hold(self) -> str:
         """Hold the log still, or let it run; says which."""

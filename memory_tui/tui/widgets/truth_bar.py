@@ -31,15 +31,18 @@ class Part:
 class Progress:
     """How far a sync is; `rate` in files a second, `seconds_left` None before there is an estimate.
 
-    `rebuilding` tells that the old index answers until the new one is whole.
+    `rebuilding` tells that the old index answers until the new one is whole. Of `lacking` chunks, which are found by
+    their words already, the provider was asked for `asked`.
     """
 
-    done: int
-    total: int
-    path: str
+    done: int = 0
+    total: int = 0
+    path: str = ""
     rate: float = 0.0
     seconds_left: float | None = None
     rebuilding: bool = False
+    asked: int = 0
+    lacking: int = 0
 
 
 DROPPED_LATER = 30
@@ -65,6 +68,9 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
         parts.append(Part(fit_path(one_line(progress.path), 40), "", 30, "$quiet"))
         if left := _left(progress):
             parts.append(Part(left, left.rpartition(", ")[2], 60, "$quiet"))
+        if progress.lacking and progress.total:
+            parts.append(Part(f"vectors for {progress.asked:,} of {progress.lacking:,} chunks",
+                              f"vectors {progress.asked:,}/{progress.lacking:,}", 61, "$quiet"))
     if facts.paused:
         parts.append(Part("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
     if facts.shrink:
@@ -114,7 +120,8 @@ def _stale(facts: Facts) -> bool:
 def _mode(facts: Facts, progress: Progress | None) -> Part:
     if progress is not None:
         word = "REBUILDING" if progress.rebuilding else "INDEXING"
-        text = f" {word} {progress.done}/{progress.total} "
+        text = f" {word} {progress.done}/{progress.total} " if progress.total else \
+            f" VECTORS {progress.asked:,}/{progress.lacking:,} "
         return Part(text, text, 99, "bold $text on $primary-muted")
     if facts.mode in ("keywords only", "vectors only"):
         word = wording.mode(facts.mode)
