@@ -66,7 +66,7 @@ class Consents:
 
     def every(self) -> tuple[Agreement, ...]:
         """All agreements about this workspace, the oldest first."""
-        return tuple(sorted(self._every(), key=lambda made: made.at))
+        return tuple(sorted(self._every(), key=lambda made: (made.at, made.provider, made.host)))
 
     def revoke(self, provider: str = "") -> tuple[Agreement, ...]:
         """Forget the agreements about `provider`, or all; returns them. What was sent before stays where it is."""

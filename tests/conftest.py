@@ -14,8 +14,14 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 for _name in ("NO_COLOR", "COLUMNS", "LINES", "TEXTUAL_THEME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR",
               "OPENCLAW_PROFILE", "OPENCLAW_HOME", "OPENCLAW_WORKSPACE_DIR", "CLAWDBOT_STATE_DIR",
-              "CLAWDBOT_CONFIG_PATH", "OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY"):
+              "CLAWDBOT_CONFIG_PATH", "OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY",
+              "CLAUDE_CONFIG_DIR", "MEMORY_TUI_DISABLE", "MEMORY_TUI_SLUG_URL", "MEMORY_TUI_SLUG_MODEL",
+              "MEMORY_TUI_SLUG_KEY", "WATCHFILES_FORCE_POLLING", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
     os.environ.pop(_name, None)
+# The servers of the tests are on loopback: no proxy of this machine is on the way to them.
+for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+    os.environ.pop(_name, None)
+    os.environ.pop(_name.upper(), None)
 
 import pytest  # noqa: E402 - after the environment is set
 from helpers_time import LONG  # noqa: E402

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from helpers_time import LONG
+
 from memory_tui.embed.scripted import hash_vector
 
 
@@ -109,7 +111,7 @@ def cut_off(handler: Handler, asked: Asked) -> None:
 def hang(handler: Handler, asked: Asked) -> None:
     """Nothing, until the client has gone or the server ends."""
     handler.play.hanging.release()
-    handler.play.ended.wait(30)
+    handler.play.ended.wait(4 * LONG)
     handler.close_connection = True
 
 
@@ -281,7 +283,7 @@ class FileHandler(BaseHTTPRequestHandler):
             if shelf.stall:
                 self.wfile.flush()
                 shelf.stalled.set()
-                shelf.ended.wait(30)
+                shelf.ended.wait(4 * LONG)
             shelf.break_after = None
             self.close_connection = True
             return

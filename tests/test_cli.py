@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -349,8 +350,9 @@ def test_version_needs_neither_numpy_nor_a_screen() -> None:
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(workspace: Path, tmp_path: Path) -> None:
-    place = f"--workspace {workspace} --index {tmp_path / 'i'}"
-    command = f"{sys.executable} -m memory_tui search router {place} --json | head -1"
+    program = shlex.join([sys.executable, "-m", "memory_tui", "search", "router", "--workspace", str(workspace),
+                          "--index", str(tmp_path / "i"), "--json"])
+    command = f"{program} | head -1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == "{\n"
     assert done.stderr == ""

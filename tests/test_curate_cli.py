@@ -8,6 +8,7 @@ import re
 
 import pytest
 from helpers_curate import workspace
+from helpers_time import LONG
 
 from memory_tui.cli import main
 from memory_tui.events import SyncFinished
@@ -128,6 +129,6 @@ def test_the_engine_brings_the_index_up_to_date_after_a_change(notes):
     with Engine.open(Options(workspace=str(notes), provider="none"), listen) as engine:
         engine.sync()
         engine.curator.apply(engine.curator.plan.new_note("Bicycle", "- puncture"))
-        assert finished.wait(15)
+        assert finished.wait(LONG)
         assert seen[0].indexed == 1
         assert engine.curator.plan.budget()[0].limit == 20_000

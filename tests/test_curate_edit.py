@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
 import stat
 import sys
 import threading
 
 import pytest
 from helpers_curate import agent, curator, hidden, put, workspace
+from helpers_time import LONG
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.curate import lease, swap
+from memory_tui.curate import journal, lease, swap
 from memory_tui.curate.record import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 from memory_tui.errors import EditRefused, PathRefused
 
@@ -33,6 +35,13 @@ def folder(tmp_path):
 def _quick_disk(monkeypatch):
     """Waiting for the disk is no part of these tests."""
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch):
+    """Nor is how long a program is waited for that has a note open, or the lock, and gets no turn on a busy machine."""
+    for place, name in ((swap, "WAIT_SECONDS"), (swap, "_LATE_SECONDS"), (journal, "_LOCK_SECONDS")):
+        monkeypatch.setattr(place, name, LONG)
 
 
 # --- undo ----------------------------------------------------------------------------------------------------------
@@ -432,7 +441,7 @@ def test_old_changes_are_forgotten_with_their_texts(folder):
 def test_the_texts_of_all_changes_take_bounded_room(folder):
     one = curator(folder)
     for number in range(5):
-        one.apply(put(f"memory/{number}.md", None, os.urandom(10_000).replace(b"\n", b"")))
+        one.apply(put(f"memory/{number}.md", None, random.Random(number).randbytes(10_000).replace(b"\n", b"")))
     with one.journal.locked():
         assert one.journal.prune(most=25_000) == 3
     assert [entry.title for entry in one.undoable()] == ["edit memory/4.md", "edit memory/3.md"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.text import words
-from memory_tui.text.days import named_day
+from memory_tui.text.days import named_day, spelled
 
 
 def rare(asked: list[str]) -> list[int]:
@@ -54,10 +54,15 @@ def test_spanish_stop_words_are_recognised() -> None:
 
 def test_day_and_headings_are_part_of_the_indexed_text() -> None:
     form = words.indexed_form("memory/2026-05-02.md", ["# Home", "## Router"], "swapped it")
-    assert "May" in form
-    assert "Saturday" in form
-    assert "Router" in form
+    assert form.split("\n") == ["2026-05-02 May Saturday", "# Home", "## Router", "swapped it"]
     assert words.indexed_form("memory/2026-02-30.md", [], "x").startswith("2026-02-30")
+
+
+def test_days_are_spelled_in_english_whatever_the_locale() -> None:
+    # The locale of the tests is C, whose names are English; strftime follows any other.
+    for day in (TODAY + dt.timedelta(days=n) for n in range(800)):
+        assert spelled(day) == day.strftime("%Y-%m-%d %B %A")
+    assert spelled(dt.date(999, 1, 1)) == "0999-01-01 January Tuesday"
 
 
 @given(st.text(max_size=200))

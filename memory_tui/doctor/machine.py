@@ -167,19 +167,26 @@ def _sees_a_save(_: Engine) -> Finding:
     import watchfiles
 
     with tempfile.TemporaryDirectory(prefix="memory-tui-doctor-") as folder:
-        stop, seen = threading.Event(), threading.Event()
+        stop, seen, refused = threading.Event(), threading.Event(), ""
 
         def look() -> None:
-            for _changes in watchfiles.watch(folder, stop_event=stop, rust_timeout=100, yield_on_timeout=True,
-                                             debounce=50):
-                if _changes:
-                    seen.set()
-                    return
+            nonlocal refused
+            try:
+                for changes in watchfiles.watch(folder, stop_event=stop, rust_timeout=100, yield_on_timeout=True,
+                                                debounce=50):
+                    if changes:
+                        seen.set()
+                        return
+            except (OSError, RuntimeError) as error:
+                # The system has no watch left to give (watchfiles says what its native part reports as RuntimeError);
+                # or the folder is gone, because this thread came too late.
+                refused = str(error)
+                stop.set()
 
         watcher = threading.Thread(target=look, name="doctor-watch", daemon=True)
         watcher.start()
         began, number = time.monotonic(), 0
-        while not seen.wait(0.05) and time.monotonic() - began < _SIGHT_SECONDS:
+        while not seen.wait(0.05) and not stop.is_set() and time.monotonic() - began < _SIGHT_SECONDS:
             # The watch may not be armed yet when the first file is written.
             number += 1
             (Path(folder) / f"{number}.md").write_text("saved", "utf-8")
@@ -188,7 +195,8 @@ def _sees_a_save(_: Engine) -> Finding:
         took = (time.monotonic() - began) * 1000
     if seen.is_set():
         return ok(f"A file that was saved was noticed within {took:.0f} ms.")
-    return warning(f"A file was saved, and nothing was announced within {_SIGHT_SECONDS:.0f} s.",
+    told = f"no watch was given: {refused}" if refused else f"nothing was announced within {_SIGHT_SECONDS:.0f} s"
+    return warning(f"A file was saved, and {told}.",
                    "Leave sync.onSearch on; in a container, set WATCHFILES_FORCE_POLLING=true.")
 
 

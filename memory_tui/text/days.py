@@ -7,6 +7,7 @@ import re
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTH = "(" + "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for name in _MONTHS) + r")\.?"
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)")
 _MONTH_DAY = re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(\d{{4}})\b)?", re.IGNORECASE)
@@ -21,6 +22,11 @@ def _day(year: int | str, month: int | str, day: int | str) -> dt.date | None:
         return dt.date(int(year), int(month), int(day))
     except ValueError:
         return None
+
+
+def spelled(day: dt.date) -> str:
+    """`day` in figures and words, the same whatever the locale: `2026-05-02 May Saturday`."""
+    return f"{day.isoformat()} {_MONTHS[day.month - 1].capitalize()} {_WEEKDAYS[day.weekday()]}"
 
 
 def named_day(query: str, today: dt.date) -> str:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import apsw
 
+from memory_tui.text.days import spelled
+
 WORD = re.compile(r"\w+")
 """Runs of letters, digits and underscore: the same characters as JavaScript's `[\\p{L}\\p{N}_]+`."""
 
@@ -55,7 +57,7 @@ def indexed_form(path: str, headings: Sequence[str], text: str) -> str:
     day = ""
     if found:
         try:
-            day = dt.date(*map(int, found.groups())).strftime("%Y-%m-%d %B %A")
+            day = spelled(dt.date(*map(int, found.groups())))
         except ValueError:
             day = found.group()
     return segmented("\n".join((day, *headings, text)))
