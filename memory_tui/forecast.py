@@ -1,4 +1,6 @@
-"""What an index run would send where, before it does: how much, at what price, and what it would keep back."""
+"""What an indexing would cost before it is done: what the next run would send where, at what price, and what it would
+keep back; and about what it would take to make the whole index anew.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from dataclasses import dataclass
 
 from memory_tui.embed import prices
 from memory_tui.embed.links import Outlook
+from memory_tui.embed.provider import Identity
 from memory_tui.errors import Unreadable
 from memory_tui.index import jobs
 from memory_tui.index.cutting import cut
@@ -18,6 +21,12 @@ from memory_tui.launch import Plan
 from memory_tui.text import secrets
 from memory_tui.workspace import sources
 from memory_tui.workspace.roots import Scan
+
+_CUT_PER_SECOND = 2_000_000
+"""Bytes a second that are read, cut and written where nothing was measured yet."""
+_EMBEDDED_PER_SECOND = {"builtin": 5_000.0, "scripted": 5_000.0, "local": 20.0}
+"""Texts a second by provider where nothing was measured yet; others are remote."""
+_REMOTE_PER_SECOND = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +92,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, outlook: Outlook) -> Forecast
     lacking = [digest for digest in texts if digest not in cached and digest not in waiting]
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
     count = sum(map(prices.tokens, send))
-    each = prices.per_million(outlook.provider, outlook.model, outlook.host) if outlook.elsewhere else 0.0
+    each = _per_million(outlook)
     return Forecast(
         provider=outlook.provider, model=outlook.model, host=outlook.host, elsewhere=outlook.elsewhere,
         agreed=outlook.agreed, files=files, chunks=chunks, cached=len(cached), waiting=len(waiting),
@@ -100,3 +109,53 @@ def _cut(plan: Plan, seen: Scan, outlook: Outlook, unreadable: list[tuple[str, s
             yield cut(sources.read(found), found.source, recipe, time.time())
         except Unreadable as error:
             unreadable.append((found.path, error.message))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The cost of a rebuild: `chunks` are expected by what is indexed now, `to_embed` of them are not in the cache.
+
+    `seconds` goes by the speed of the last sync where one was measured (`measured`). `usd` is 0 on this machine, and
+    None where the price of the model is not known.
+    """
+
+    files: int
+    bytes: int
+    chunks: int
+    to_embed: int
+    tokens: int
+    seconds: float
+    measured: bool
+    usd: float | None
+    model: str
+
+
+def estimate(plan: Plan, store: Store, seen: Scan, outlook: Outlook | None, identity: Identity | None,
+             speed: float | None = None) -> Estimate:
+    """What making the index of the notes of `seen` anew costs, without reading them.
+
+    `outlook` is of the provider that would embed, None without one; `identity` is the space of its vectors, as far as
+    that is known; `speed` is in texts a second, as last measured. Vectors in the cache are used again.
+    """
+    size = sum(note.size for note in seen.found)
+    tokens_each, overlap = plan.settings.whole("chunking.tokens"), plan.settings.whole("chunking.overlap")
+    step = max(1, tokens_each - overlap) * prices.CHARACTERS_A_TOKEN
+    recipe = store.recipe()
+    same_cut = recipe is not None and (recipe.chunk_tokens, recipe.chunk_overlap) == (tokens_each, overlap)
+    chunks = max(store.counts().chunks, len(seen.found)) if same_cut else sum(
+        max(1, -(-note.size // step)) for note in seen.found)
+    embeds = outlook is not None and outlook.agreed
+    reused = store.reusable(identity) if same_cut and identity else 0
+    to_embed = max(0, chunks - reused) if embeds else 0
+    characters = size // max(1, chunks) + overlap * prices.CHARACTERS_A_TOKEN
+    count = to_embed * characters // prices.CHARACTERS_A_TOKEN
+    rate = speed or _EMBEDDED_PER_SECOND.get(outlook.provider if outlook else "", _REMOTE_PER_SECOND)
+    each = _per_million(outlook) if outlook else 0.0
+    return Estimate(
+        len(seen.found), size, chunks, to_embed, count, size / _CUT_PER_SECOND + to_embed / rate, speed is not None,
+        None if each is None else each * count / 1e6, outlook.model if outlook else "")
+
+
+def _per_million(outlook: Outlook) -> float | None:
+    """US dollars for a million tokens; 0 where no text leaves this machine, None where the price is not known."""
+    return prices.per_million(outlook.provider, outlook.model, outlook.host) if outlook.elsewhere else 0.0

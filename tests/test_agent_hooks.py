@@ -67,6 +67,20 @@ def test_the_prompt_has_the_notes_of_the_session(workspace: Path, capsys: pytest
     assert "tea" not in out
 
 
+def test_blank_notes_are_left_out_of_the_prompt(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ("prompt", "--workspace", str(workspace), "--now", NOW)
+    (workspace / "MEMORY.md").write_text("\ufeff \n\n\t\n")
+    (workspace / "memory/2026-11-21.md").write_bytes(b"")
+    code, out = run(capsys, *base)
+    assert code == 0
+    assert "### memory/2026-11-20.md" in out
+    assert "MEMORY.md" not in out
+    assert "2026-11-21" not in out
+    assert [file["path"] for file in json.loads(run(capsys, *base, "--json")[1])["files"]] == ["memory/2026-11-20.md"]
+    (workspace / "memory/2026-11-20.md").write_text("\n")
+    assert "## Memory Files" not in run(capsys, *base)[1], "nothing to quote"
+
+
 # --- session memory ------------------------------------------------------------------------------------------------
 
 def transcript(path: Path, *said: tuple[str, object], **more: object) -> Path:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,7 +146,30 @@ def test_a_rebuild_is_estimated(engine: Engine) -> None:
     assert engine.estimate().to_embed > 0
     engine.sync()
     known = engine.estimate()
-    assert (known.files, known.chunks, known.to_embed, known.dollars) == (12, engine.status().chunks, 0, 0.0)
+    assert (known.files, known.chunks, known.to_embed, known.usd) == (12, engine.status().chunks, 0, 0.0)
+
+
+def test_what_nobody_may_or_can_embed_costs_nothing(options: Options, tmp_path: Path,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    with Engine.open(replace(options, provider="none")) as engine:
+        assert (engine.estimate().to_embed, engine.estimate().usd) == (0, 0.0)
+    with Engine.open(replace(options, provider="openai")) as engine:
+        assert engine.estimate().to_embed == 0, "without a key nothing can be sent"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with Engine.open(replace(options, provider="openai")) as engine:
+        sent, forecast = engine.estimate(), engine.embedding.forecast()
+        assert forecast is not None
+        assert (sent.to_embed, sent.model) == (sent.chunks, "text-embedding-3-small")
+        assert sent.usd == pytest.approx(0.02 * sent.tokens / 1e6)
+        assert forecast.usd == pytest.approx(0.02 * forecast.tokens / 1e6)
+    config = tmp_path / "memory-tui.json"
+    config.write_text('{"agents": {"defaults": {"memorySearch": {"provider": "openai", "remote": {'
+                      '"baseUrl": "https://embed.example/v1", "apiKey": "sk-test"}}}}}')
+    with Engine.open(replace(options, provider="", config=str(config))) as engine:
+        assert engine.estimate().to_embed == 0, "nobody agreed to send it"
+        engine.embedding.agree("openai", sync=False)
+        assert engine.estimate().to_embed > 0
+        assert engine.estimate().usd is None, "the list price is not that of another host"
 
 
 def test_a_shrink_is_shown_and_accepted(engine: Engine, workspace: Path) -> None:

@@ -10,6 +10,8 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from memory_tui.text import js
+
 HEADING = "## Memory Recall"
 SEARCH, GET = "memory_search", "memory_get"
 
@@ -49,7 +51,8 @@ def daily(day: dt.date) -> str:
 def opening(read: Callable[[str], str | None], today: dt.date, *, private: bool) -> tuple[Opening, ...]:
     """The notes that a session starts with: MEMORY.md in private sessions only, then today's and yesterday's log.
 
-    `read` gives the text of a path, None where there is no such note.
+    `read` gives the text of a path, None where there is no such note. A blank note is left out, as OpenClaw does
+    (documentation, "Agent runtime": blank files are skipped); a blank MEMORY.md still counts before memory.md.
     """
     wanted: list[tuple[str, dt.date | None]] = [("MEMORY.md", None), ("memory.md", None)] if private else []
     wanted += [(daily(day), day) for day in (today, today - dt.timedelta(days=1))]
@@ -60,7 +63,7 @@ def opening(read: Callable[[str], str | None], today: dt.date, *, private: bool)
             continue
         if (text := read(path)) is not None:
             found.append(Opening(path, text, day))
-    return tuple(found)
+    return tuple(note for note in found if js.trim(note.text))
 
 
 def shown(notes: Sequence[Opening]) -> str:

@@ -17,7 +17,8 @@ _PRICES: Mapping[tuple[str, str], float] = {
     ("voyage", "voyage-3-large"): 0.18, ("voyage", "voyage-code-3"): 0.18,
     ("mistral", "mistral-embed"): 0.10,
 }
-_CHARACTERS_A_TOKEN = 4
+CHARACTERS_A_TOKEN = 4
+"""As chunking counts them."""
 
 
 def per_million(provider: str, model: str, host: str = "") -> float | None:
@@ -33,4 +34,4 @@ def tokens(text: str) -> int:
     too many than too few.
     """
     others = sum(not sign.isascii() for sign in text) if not text.isascii() else 0
-    return -(-(len(text) - others) // _CHARACTERS_A_TOKEN) + others
+    return -(-(len(text) - others) // CHARACTERS_A_TOKEN) + others

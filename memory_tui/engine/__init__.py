@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.record import Change
     from memory_tui.curate.suggestion import Suggestion
     from memory_tui.explain.whynot import WhyNot
-    from memory_tui.index.estimate import Estimate
+    from memory_tui.forecast import Estimate
     from memory_tui.index.sizes import TableSize
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
@@ -206,12 +206,7 @@ class Engine:
 
     def estimate(self) -> Estimate:
         """What making the whole index anew would cost, in files, texts, seconds and dollars; asks nobody."""
-        from memory_tui.index.estimate import estimate
-
-        seen, known = scan(self.plan.roots), self._chain.known_identity()
-        return self._asking.look(lambda store: estimate(
-            store, seen, known or store.identity(), self.settings.whole("chunking.tokens"),
-            self.settings.whole("chunking.overlap"), self._upkeep.speed))
+        return self.embedding.estimate(self._upkeep.speed)
 
     def verify(self) -> tuple[str, ...]:
         """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""

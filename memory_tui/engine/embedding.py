@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.engine.supply import cache_hits, recorded
-from memory_tui.errors import SettingError
+from memory_tui.errors import ProviderError, SettingError
 from memory_tui.workspace.roots import scan
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memory_tui.embed.chain import Chain
     from memory_tui.embed.fallback import Fallback
     from memory_tui.embed.links import LinkState
-    from memory_tui.forecast import Forecast
+    from memory_tui.forecast import Estimate, Forecast
     from memory_tui.index.store import Store
     from memory_tui.launch import Plan
     from memory_tui.overview import Supplied
@@ -87,6 +87,19 @@ class Embedding:
             return None
         with self._looking() as store:
             return forecast(self._plan, store, scan(self._plan.roots), outlook)
+
+    def estimate(self, speed: float | None) -> Estimate:
+        """What making the whole index anew would cost at `speed` texts a second; reads no note and asks nobody."""
+        from memory_tui.forecast import estimate
+
+        try:
+            outlook = self._chain.outlook()
+        except ProviderError:
+            # As it is, it would embed nothing.
+            outlook = None
+        known = self._chain.known_identity()
+        with self._looking() as store:
+            return estimate(self._plan, store, scan(self._plan.roots), outlook, known or store.identity(), speed)
 
     def agreements(self) -> tuple[Agreement, ...]:
         """What was agreed about this workspace, the oldest first."""

@@ -272,6 +272,13 @@ class Store(Database):
         return int(self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?",
                               (after,)))
 
+    def reusable(self, identity: Identity) -> int:
+        """How many chunks hold a text that has a vector in the space of `identity`, whatever its length."""
+        space = (identity.provider, identity.model, identity.key)
+        return int(self.value(
+            "SELECT count(*) FROM chunks WHERE occurrence = 0 AND hash IN (SELECT hash FROM embedding_cache "
+            "WHERE provider = ? AND model = ? AND provider_key = ?)", space))
+
     def known_hashes(self, provider: str, model: str, key: str, hashes: Sequence[str]) -> set[str]:
         """Which of `hashes` have a vector in that space, whatever its length."""
         return {row[0] for row in self.query(

@@ -19,7 +19,7 @@ from memory_tui.tui.widgets.event_log import EventLog
 from memory_tui.tui.widgets.state import Attention, State
 
 if TYPE_CHECKING:
-    from memory_tui.index.estimate import Estimate
+    from memory_tui.forecast import Estimate
 
 
 class IndexView(View):
@@ -119,7 +119,7 @@ class IndexView(View):
         """What indexing everything anew costs; nothing is indexed before the answer."""
         if done.kind != "estimate":
             return
-        from memory_tui.index.estimate import Estimate
+        from memory_tui.forecast import Estimate
         from memory_tui.tui.screens.confirm import Confirm
 
         cost = done.value
@@ -140,6 +140,6 @@ class IndexView(View):
 
 
 def _price(cost: Estimate) -> str:
-    if cost.dollars is None:
+    if cost.usd is None:
         return ", price unknown"
-    return f" and costs about {cost.dollars:.4f} US dollars" if cost.dollars else ""
+    return f" and costs about {cost.usd:.4f} US dollars" if cost.usd else ""

@@ -17,7 +17,7 @@ from memory_tui.tui.widgets.state import home
 
 if TYPE_CHECKING:
     from memory_tui.engine import Engine
-    from memory_tui.index.estimate import Estimate
+    from memory_tui.forecast import Estimate
     from memory_tui.index.sizes import TableSize
     from memory_tui.overview import Status, Writing
 
@@ -71,7 +71,7 @@ class StorageView(ListingView):
         written += text(_who("The index is kept up to date by", status.keeper), width)
         written += text(_who("It is written by", status.writer), width)
         cost = found.estimate
-        price = ", price unknown" if cost.dollars is None else f", {cost.dollars:.4f} $" if cost.dollars else ""
+        price = ", price unknown" if cost.usd is None else f", {cost.usd:.4f} $" if cost.usd else ""
         written += [*text("", width), *text("Making it anew", width, "head"), *text(
             f"{plural(cost.files, 'file')} into {plural(cost.chunks, 'chunk')}, {cost.to_embed:,} texts to embed, "
             f"about {cost.seconds:,.0f} s{price}. Searches go on with the old one meanwhile.", width)]
