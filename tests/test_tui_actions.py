@@ -156,10 +156,15 @@ def test_read_only_refuses_the_editor(tmp_path: Path) -> None:
 
 def test_the_sentence_goes_away(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_hints, "SECONDS", 0.01)
+    heard: list[str] = []
+    say = key_hints.KeyHints.say
+    monkeypatch.setattr(key_hints.KeyHints, "say", lambda hints, words: (heard.append(words), say(hints, words)))
 
     async def steps(pilot: Pilot[int]) -> None:
-        await pilot.press("x")
+        await press(pilot, "x")
+        assert heard
         await until(lambda: not said(app))
+        await settled(pilot)
         assert "? Help" in text_of(app).splitlines()[-1]
 
     drive(app, steps)

@@ -223,8 +223,7 @@ def test_what_was_typed_comes_back_after_a_crash(app: MemoryApp, workspace: Path
         await press(pilot, *"typed")
         view = app.screen
         assert isinstance(view, EditView)
-        while not view.resting or app.bridge.busy:
-            await pilot.pause(0.02)
+        assert view.resting
         # The app ends here without being asked, like one that is killed.
 
     drive(app, crashing)
@@ -254,8 +253,7 @@ def test_what_was_thrown_away_does_not_come_back(app: MemoryApp, workspace: Path
         await press(pilot, *"typed")
         view = app.screen
         assert isinstance(view, EditView)
-        while not view.resting or app.bridge.busy:
-            await pilot.pause(0.02)
+        assert view.resting
         await press(pilot, "escape", "y")
         area = await to_editor(pilot, LOG, LINE)
         assert "typed" not in area.text

@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import (
     LARGE,
+    PATIENCE,
     SMALL,
     drive,
     enter,
@@ -18,6 +19,7 @@ from tui_support import (
     press,
     said,
     settled,
+    strike,
     text_of,
     until,
 )
@@ -375,7 +377,7 @@ def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeyp
 
     def slow(view: inbox.View):
         entered.set()
-        go_on.wait(15)
+        assert go_on.wait(PATIENCE)
         yield from names(view)
         ended.append("names")
 
@@ -390,11 +392,13 @@ def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeyp
         for leave in ("1", "escape"):
             entered.clear()
             go_on.clear()
-            await pilot.press("4")
+            await strike(pilot, "4")
+            inbox_view = app.screen
+            assert isinstance(inbox_view, InboxView)
             await until(entered.is_set)
             await until(lambda: "Looking through the notes" in text_of(app) and "esc stops" in text_of(app))
-            await pilot.press(leave)
-            await until(lambda: app.screen.resting if isinstance(app.screen, InboxView) else True)  # type: ignore[attr-defined]
+            await strike(pilot, leave)
+            assert inbox_view.resting, "somebody still waits for it"
             go_on.set()
             await settled(pilot)
             assert ended == ["names"], "it went on"

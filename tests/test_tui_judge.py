@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from tui_support import LARGE, ask, drive, make_app, press, said, sample, settled, text_of, until
+from tui_support import LARGE, PATIENCE, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
 
 from memory_tui.engine import Engine
 from memory_tui.search.trace import Recalled, Trace
@@ -98,8 +98,7 @@ def test_another_vote_replaces_the_first_and_minus_takes_it_back(app: MemoryApp,
 def test_quick_votes_are_all_saved(app: MemoryApp, workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        for key in ("v", "y", "j", "v", "n", "j", "v", "1", "j", "v", "y"):
-            await pilot.press(key)
+        await strike(pilot, "v", "y", "j", "v", "n", "j", "v", "1", "j", "v", "y")
         await settled(pilot)
         query = saved(workspace).find(QUESTION)
         assert query is not None
@@ -241,14 +240,13 @@ def test_turning_while_questions_are_asked_does_not_ask_them_again(workspace: Pa
 
         def slow(query: str, *rest: object) -> object:
             asked.append(query)
-            assert release.wait(10)
+            assert release.wait(PATIENCE)
             return real(query, *rest)  # type: ignore[arg-type]
 
         engine.gather = slow  # type: ignore[method-assign, assignment]
-        await pilot.press("t", "j")
+        await strike(pilot, "t", "j")
         await until(lambda: asked)
-        for key in "llhl":
-            await pilot.press(key)
+        await strike(pilot, *"llhl")
         release.set()
         await settled(pilot)
         assert len(asked) == 4

@@ -6,16 +6,31 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES
-from tui_support import LARGE, SMALL, ask, drive, make_app, press, said, sample, settled, text_of, until
+from tui_support import (
+    LARGE,
+    PATIENCE,
+    SMALL,
+    ask,
+    drive,
+    make_app,
+    press,
+    said,
+    sample,
+    settled,
+    strike,
+    text_of,
+    until,
+)
 
 from memory_tui.engine import Engine, Options
 from memory_tui.errors import WorkspaceError
-from memory_tui.events import SyncStarted
+from memory_tui.events import Event, SyncStarted
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.screens.search import SearchView
 from memory_tui.tui.theme import DARK, first_theme
@@ -36,7 +51,7 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
     release = threading.Event()
 
     def opener(listener: object) -> Engine:
-        assert release.wait(10)
+        assert release.wait(PATIENCE)
         return Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"),
                                    provider="scripted", changes=(("sync.watch", "false"),)), listener)  # type: ignore[arg-type]
 
@@ -44,14 +59,13 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
 
     async def run() -> None:
         async with app.run_test(size=LARGE) as pilot:
-            assert "OPENING" in text_of(app).splitlines()[0]
-            assert "Opening the index of notes" in text_of(app)
-            await pilot.press("slash")
+            await until(lambda: "OPENING" in text_of(app).splitlines()[0])
+            await until(lambda: "Opening the index of notes" in text_of(app))
+            await strike(pilot, "slash")
             assert said(app) == "The index is still being opened."
-            await pilot.press("2")
-            await pilot.pause()
+            await strike(pilot, "2")
             assert "You can type your question already." in text_of(app)
-            await pilot.press(*"vlan")
+            await strike(pilot, *"vlan")
             release.set()
             await settled(pilot)
             assert isinstance(app.screen, SearchView)
@@ -67,34 +81,62 @@ def test_a_workspace_that_cannot_be_opened_ends_the_app_with_the_reason(tmp_path
     assert isinstance(app.error, WorkspaceError)
 
 
+def hold_the_first_sync(app: MemoryApp, wait: Callable[[], object]) -> list[threading.Thread]:
+    """Let the first sync of `app` do `wait` when it has said how many notes it reads; its thread is told by then."""
+    hear, writer = app.bridge.hear, []
+
+    def held(event: Event) -> None:
+        hear(event)
+        if isinstance(event, SyncStarted) and event.total and not writer:
+            writer.append(threading.current_thread())
+            wait()
+
+    app.bridge.hear = held  # type: ignore[method-assign]
+    return writer
+
+
 def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
     app = make_app(many_notes(tmp_path / "notes", 400))
+
+    def until_it_is_left() -> None:
+        engine = app.bridge._engine
+        assert engine is not None
+        engine._upkeep._writer.closing.wait(PATIENCE)
+
+    writer = hold_the_first_sync(app, until_it_is_left)
+
     async def run() -> None:
         async with app.run_test(size=LARGE) as pilot:
-            await until(lambda: any(isinstance(event, SyncStarted) and event.total for event in app.news))
-            assert app.progress is not None
-            await pilot.press("ctrl+q")
+            await until(lambda: app.progress)
+            await strike(pilot, "ctrl+q")
 
     asyncio.run(run())
     assert app.return_code == 0
     assert app.progress is not None, "the sync was over before the app was left"
-    assert [t.name for t in threading.enumerate() if t.name == "engine-writer"] == []
+    assert app.engine is not None
+    writer[0].join(PATIENCE)
+    assert writer[0].name == "engine-writer"
+    assert not writer[0].is_alive()
+    done = app.engine.last_sync
+    assert done is None or done.cancelled, "it went on when nobody was there any more"
 
 
 def test_progress_is_in_the_first_line(tmp_path: Path) -> None:
     app = make_app(many_notes(tmp_path / "notes", 60))
-    seen = set()
+    seen = threading.Event()
+    hold_the_first_sync(app, lambda: seen.wait(PATIENCE))
+
+    def first() -> str:
+        return text_of(app).splitlines()[0].split("  ")[0].strip()
 
     async def run() -> None:
         async with app.run_test(size=LARGE) as pilot:
-            while not (app.news and app.progress is None):
-                seen.add(text_of(app).splitlines()[0].split("  ")[0].strip())
-                await pilot.pause(0.002)
+            await until(lambda: first().startswith("INDEXING") and first().endswith("/60"))
+            seen.set()
             await settled(pilot)
             assert text_of(app).startswith(" HYBRID")
 
     asyncio.run(run())
-    assert any(line.startswith("INDEXING") and line.endswith("/60") for line in seen), seen
 
 
 def test_q_goes_back_before_it_quits(tmp_path: Path) -> None:
@@ -108,7 +150,7 @@ def test_q_goes_back_before_it_quits(tmp_path: Path) -> None:
         await press(pilot, "q")
         assert app.is_running
         assert app.current_mode == "browse"
-        await pilot.press("q")
+        await strike(pilot, "q")
 
     drive(app, steps)
     assert app.return_code == 0

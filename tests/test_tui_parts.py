@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from helpers_time import LONG
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -337,6 +338,7 @@ def test_an_editor_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_clipboard_program_is_used_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clipboard, "MOST_SECONDS", LONG)
     program, kept = tmp_path / "wl-copy", tmp_path / "kept"
     program.write_text(f"#!/bin/sh\ncat > {kept}\n")
     program.chmod(0o755)

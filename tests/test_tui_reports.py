@@ -7,7 +7,22 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from tui_support import LARGE, NOW, SMALL, ask, drive, make_app, press, said, sample, settled, text_of, until
+from tui_support import (
+    LARGE,
+    NOW,
+    PATIENCE,
+    SMALL,
+    ask,
+    drive,
+    make_app,
+    press,
+    said,
+    sample,
+    settled,
+    strike,
+    text_of,
+    until,
+)
 
 from memory_tui import demo
 from memory_tui.config import writing
@@ -114,14 +129,14 @@ def test_escape_stops_the_asking(workspace: Path) -> None:
         def slow(query: str, *rest: object) -> object:
             asked.append(query)
             if len(asked) == 4:
-                assert release.wait(10)
+                assert release.wait(PATIENCE)
             return real(query, *rest)  # type: ignore[arg-type]
 
         engine.gather = slow  # type: ignore[method-assign, assignment]
-        await pilot.press("N")
+        await strike(pilot, "N")
         await until(lambda: len(asked) == 4)
         await until(lambda: "asking unrelated questions 2 of" in text_of(app))
-        await pilot.press("escape")
+        await strike(pilot, "escape")
         await until(lambda: isinstance(app.screen, SearchView))
         release.set()
         await settled(pilot)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
-from tui_support import LARGE, SMALL, ask, drive, make_app, press, said, sample, settled, text_of, until
+from tui_support import LARGE, SMALL, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
 
 from memory_tui.explain.flips import flips
 from memory_tui.explain.proposed import row_of
@@ -143,8 +143,7 @@ def test_a_click_selects_a_change_and_a_second_one_applies_it(app: MemoryApp) ->
 def test_flips_of_a_hit_that_was_left_are_dropped(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        for _ in range(12):
-            await pilot.press("j")
+        await strike(pilot, *"jjjjjjjjjjjj")
         await settled(pilot)
         subject = app.screen.query_one(WhyPane).subject
         assert subject is not None
@@ -354,7 +353,7 @@ def test_after_any_turns_the_list_is_what_a_fresh_search_gives(workspace: Path, 
         await ask(pilot, choose.choice([QUESTION, "why did we drop Pi-hole", "router on March 15"]))
         await press(pilot, "t")
         for _ in range(25):
-            await pilot.press(choose.choice(["j", "k", "l", "l", "h", "h", "L", "H", "u", "equals_sign"]))
+            await strike(pilot, choose.choice(["j", "k", "l", "l", "h", "h", "L", "H", "u", "equals_sign"]))
         await settled(pilot)
         shown, tuning = trace_of(app), app.tuning
         assert tuning is not None

@@ -7,13 +7,17 @@ import datetime as dt
 import difflib
 import os
 import re
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
+from helpers_time import LONG
 from textual import events
 from textual.keys import _character_to_key, key_to_character
+from textual.message_pump import MessagePump
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from memory_tui import demo
 from memory_tui.engine import Engine, Options
@@ -26,8 +30,11 @@ NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC).timestamp()
 SMALL, LARGE = (80, 24), (120, 36)
 SCREENS = Path(__file__).parent / "screens"
 
+PATIENCE = 4 * LONG
+"""Seconds: what the screen waits for is the sum of what threads, index and drawing take on a busy machine."""
+
 # A sentence stays until a test has read it, however busy the machine is.
-key_hints.SECONDS = 60.0
+key_hints.SECONDS = 3600.0
 
 Steps = Callable[[Pilot[int]], Awaitable[None]]
 
@@ -48,33 +55,63 @@ def make_app(workspace: Path, *, query: str = "", provider: str = "scripted", wa
                      suggestions=suggestions)
 
 
-def is_drawn(app: MemoryApp) -> bool:
-    """Whether every message was handled and every change is on the screen."""
-    screen = app.screen
-    waiting = any(node.message_queue_size or node._next_callbacks for node in [*app._registry, app])
-    return not (waiting or screen._dirty_widgets or screen._callbacks or screen._layout_required)
+def is_waiting(node: MessagePump) -> bool:
+    """Whether `node` has handled every message and waits for the next; while a handler awaits something it does not."""
+    queue = node._message_queue
+    return queue.empty() and not node._next_callbacks and any(not one.done() for one in queue.ready_event._waiters)
 
 
-def is_settled(app: MemoryApp) -> bool:
-    """Whether nothing is on its way: index at rest, no job, no question unasked, nothing to draw."""
-    if app.facts is None or app.engine is None or app.progress is not None or app.bridge.busy:
-        return False
-    resting = all(box.resting for view in app.views for box in view.query(QueryBox)) and all(
-        getattr(view, "resting", True) for view in app.views)
-    return resting and app.engine.wait_idle(0) and is_drawn(app)
+_TODO = ("_dirty_widgets", "_callbacks", "_layout_required", "_scroll_required", "_recompose_required")
+
+
+def undone(screen: Screen[object]) -> list[str]:
+    """What of `screen` is still to be laid out, drawn or called after that."""
+    return [name for name in _TODO if getattr(screen, name)]
+
+
+def undrawn(app: MemoryApp) -> str:
+    """What message is not handled or what change not on the screen; empty when there is none."""
+    if busy := [node for node in [app, *app._registry] if not is_waiting(node)]:
+        return f"messages of {busy[0]}"
+    for screen in (app.screen, *app._background_screens):
+        if left := undone(screen):
+            return f"the picture of {screen}: {', '.join(left)}"
+    return "a resize" if app._resize_event is not None else ""
+
+
+def unsettled(app: MemoryApp) -> str:
+    """What is on its way: the first index, a job, a question that is not asked yet, something to draw; or nothing."""
+    if app.facts is None or app.engine is None:
+        return "the index is being opened"
+    if app.progress is not None or not app.engine.wait_idle(0):
+        return f"the writer is at work: {app.progress}"
+    if app.bridge.busy:
+        return "a job, or news that were not fetched"
+    restless = [view for view in app.views if not getattr(view, "resting", True)]
+    restless += [view for view in app.views if not all(box.resting for box in view.query(QueryBox))]
+    return f"what {restless[0]} waits for" if restless else undrawn(app)
+
+
+async def rest(pilot: Pilot[int], unrest: Callable[[MemoryApp], str]) -> None:
+    """Wait until `unrest` has nothing to say, or the app was left.
+
+    Nothing has to be said three times in a row, because what a thread posts is in a queue only a moment later.
+    """
+    app = pilot.app
+    assert isinstance(app, MemoryApp)
+    quiet, last, until = 0, "", time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        await asyncio.sleep(0.001)
+        last = "" if app._exit else unrest(app)
+        quiet = 0 if last else quiet + 1
+        if quiet == 3:
+            return
+    raise AssertionError(f"the app did not come to rest: {last}")
 
 
 async def settled(pilot: Pilot[int]) -> None:
     """Wait until the app shows everything it is going to show."""
-    app = pilot.app
-    assert isinstance(app, MemoryApp)
-    quiet = 0
-    for _ in range(20_000):
-        await asyncio.sleep(0.001)
-        quiet = quiet + 1 if is_settled(app) else 0
-        if quiet == 3:
-            return
-    raise AssertionError("the app did not come to rest")
+    await rest(pilot, unsettled)
 
 
 def drive(app: MemoryApp, steps: Steps, size: tuple[int, int] = LARGE) -> None:
@@ -90,19 +127,29 @@ def drive(app: MemoryApp, steps: Steps, size: tuple[int, int] = LARGE) -> None:
 
 async def until(fact: Callable[[], object]) -> None:
     """Wait until `fact` holds."""
-    for _ in range(10_000):
-        if fact():
-            return
+    end = time.monotonic() + PATIENCE
+    while not fact():
+        assert time.monotonic() < end, "it did not come to pass"
         await asyncio.sleep(0.002)
-    raise AssertionError("it did not come to pass")
+
+
+def _strike(pilot: Pilot[int], key: str) -> None:
+    name = _character_to_key(key) if len(key) == 1 else key
+    pilot.app.post_message(events.Key(name, key if len(key) == 1 else key_to_character(key)))
 
 
 async def press(pilot: Pilot[int], *keys: str) -> None:
     """Press `keys`, each after what the one before set off has come to rest."""
     for key in keys:
-        name = _character_to_key(key) if len(key) == 1 else key
-        pilot.app.post_message(events.Key(name, key if len(key) == 1 else key_to_character(key)))
+        _strike(pilot, key)
         await settled(pilot)
+
+
+async def strike(pilot: Pilot[int], *keys: str) -> None:
+    """Press `keys`, each when the one before has reached its pane and is drawn; nobody waits for what threads do."""
+    for key in keys:
+        _strike(pilot, key)
+        await rest(pilot, undrawn)
 
 
 async def enter(pilot: Pilot[int], text: str) -> None:

@@ -11,6 +11,9 @@ _PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("DISPLAY", ("xsel", "--clipboard", "--input")), ("", ("pbcopy",)),
 )
 
+MOST_SECONDS = 1.0
+"""A clipboard program that takes longer is not waited for."""
+
 
 def program() -> tuple[str, ...] | None:
     """The clipboard program of this desktop, if one is installed."""
@@ -21,12 +24,12 @@ def program() -> tuple[str, ...] | None:
 
 
 def copy(text: str) -> str:
-    """Hand `text` to the clipboard program; returns its name, or nothing without one. Waits at most a second."""
+    """Hand `text` to the clipboard program; returns its name, or nothing. Waits MOST_SECONDS at most."""
     words = program()
     if words is None:
         return ""
     try:
-        subprocess.run(words, input=text.encode("utf-8", "replace"), timeout=1, check=True,
+        subprocess.run(words, input=text.encode("utf-8", "replace"), timeout=MOST_SECONDS, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):
         # The terminal was asked as well, so there is nothing to add but that this way failed.
