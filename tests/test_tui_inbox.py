@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import (
     LARGE,
-    PATIENCE,
+    LONG,
     SMALL,
     drive,
     enter,
@@ -377,7 +377,7 @@ def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeyp
 
     def slow(view: inbox.View):
         entered.set()
-        assert go_on.wait(PATIENCE)
+        assert go_on.wait(LONG)
         yield from names(view)
         ended.append("names")
 

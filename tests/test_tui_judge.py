@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from tui_support import LARGE, PATIENCE, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
+from tui_support import LARGE, LONG, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
 
 from memory_tui.engine import Engine
 from memory_tui.search.trace import Recalled, Trace
@@ -240,7 +240,7 @@ def test_turning_while_questions_are_asked_does_not_ask_them_again(workspace: Pa
 
         def slow(query: str, *rest: object) -> object:
             asked.append(query)
-            assert release.wait(PATIENCE)
+            assert release.wait(LONG)
             return real(query, *rest)  # type: ignore[arg-type]
 
         engine.gather = slow  # type: ignore[method-assign, assignment]

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES
 from tui_support import (
     LARGE,
-    PATIENCE,
+    LONG,
     SMALL,
     ask,
     drive,
@@ -51,7 +51,7 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
     release = threading.Event()
 
     def opener(listener: object) -> Engine:
-        assert release.wait(PATIENCE)
+        assert release.wait(LONG)
         return Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"),
                                    provider="scripted", changes=(("sync.watch", "false"),)), listener)  # type: ignore[arg-type]
 
@@ -101,7 +101,7 @@ def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
     def until_it_is_left() -> None:
         engine = app.bridge._engine
         assert engine is not None
-        engine._upkeep._writer.closing.wait(PATIENCE)
+        engine._upkeep._writer.closing.wait(LONG)
 
     writer = hold_the_first_sync(app, until_it_is_left)
 
@@ -114,7 +114,7 @@ def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
     assert app.return_code == 0
     assert app.progress is not None, "the sync was over before the app was left"
     assert app.engine is not None
-    writer[0].join(PATIENCE)
+    writer[0].join(LONG)
     assert writer[0].name == "engine-writer"
     assert not writer[0].is_alive()
     done = app.engine.last_sync
@@ -124,7 +124,7 @@ def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
 def test_progress_is_in_the_first_line(tmp_path: Path) -> None:
     app = make_app(many_notes(tmp_path / "notes", 60))
     seen = threading.Event()
-    hold_the_first_sync(app, lambda: seen.wait(PATIENCE))
+    hold_the_first_sync(app, lambda: seen.wait(LONG))
 
     def first() -> str:
         return text_of(app).splitlines()[0].split("  ")[0].strip()

@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import (
     LARGE,
+    LONG,
     NOW,
-    PATIENCE,
     SMALL,
     ask,
     drive,
@@ -129,7 +129,7 @@ def test_escape_stops_the_asking(workspace: Path) -> None:
         def slow(query: str, *rest: object) -> object:
             asked.append(query)
             if len(asked) == 4:
-                assert release.wait(PATIENCE)
+                assert release.wait(LONG)
             return real(query, *rest)  # type: ignore[arg-type]
 
         engine.gather = slow  # type: ignore[method-assign, assignment]

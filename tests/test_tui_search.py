@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from tui_support import LARGE, PATIENCE, ask, drive, make_app, press, said, sample, settled, text_of, until
+from tui_support import LARGE, LONG, ask, drive, make_app, press, said, sample, settled, text_of, until
 
 from memory_tui.explain.why import explain
 from memory_tui.search.trace import Recalled
@@ -282,7 +282,7 @@ def test_stale_answers_are_dropped(app: MemoryApp) -> None:
             evidence = real(query)
             if query == "router":
                 held.set()
-                assert release.wait(PATIENCE)
+                assert release.wait(LONG)
             return evidence
 
         app.engine.gather = slow  # type: ignore[method-assign, assignment]

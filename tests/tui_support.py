@@ -30,9 +30,6 @@ NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC).timestamp()
 SMALL, LARGE = (80, 24), (120, 36)
 SCREENS = Path(__file__).parent / "screens"
 
-PATIENCE = 4 * LONG
-"""Seconds: what the screen waits for is the sum of what threads, index and drawing take on a busy machine."""
-
 # A sentence stays until a test has read it, however busy the machine is.
 key_hints.SECONDS = 3600.0
 
@@ -99,7 +96,7 @@ async def rest(pilot: Pilot[int], unrest: Callable[[MemoryApp], str]) -> None:
     """
     app = pilot.app
     assert isinstance(app, MemoryApp)
-    quiet, last, until = 0, "", time.monotonic() + PATIENCE
+    quiet, last, until = 0, "", time.monotonic() + LONG
     while time.monotonic() < until:
         await asyncio.sleep(0.001)
         last = "" if app._exit else unrest(app)
@@ -127,7 +124,7 @@ def drive(app: MemoryApp, steps: Steps, size: tuple[int, int] = LARGE) -> None:
 
 async def until(fact: Callable[[], object]) -> None:
     """Wait until `fact` holds."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + LONG
     while not fact():
         assert time.monotonic() < end, "it did not come to pass"
         await asyncio.sleep(0.002)
