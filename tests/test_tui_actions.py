@@ -19,6 +19,7 @@ from memory_tui.tui.screens.compare import CompareView
 from memory_tui.tui.screens.doctor import DoctorView
 from memory_tui.tui.screens.edit import EditArea, EditView
 from memory_tui.tui.screens.fading import FadingView
+from memory_tui.tui.screens.help import INDENT, written
 from memory_tui.tui.screens.history import HistoryView
 from memory_tui.tui.screens.inbox import InboxView
 from memory_tui.tui.screens.index import IndexView
@@ -214,6 +215,19 @@ def test_the_palette_offers_what_works_here(app: MemoryApp) -> None:
         await until(lambda: isinstance(app.screen, IndexView))
 
     drive(app, steps)
+
+
+@pytest.mark.parametrize("width", [40, 66, 90])
+def test_what_a_key_does_hangs_beside_it(width: int) -> None:
+    for place in PLACES:
+        lines = [line.plain for line in written([place], width)]
+        assert all(len(line) <= width for line in lines), place
+        heading = next((at for at, line in enumerate(lines) if line == PLACES[place]), None)
+        assert heading is not None or all(action.where != place or not action.keys for action in ACTIONS)
+        for line in lines[heading + 1:] if heading is not None else []:
+            assert not line or line[:3].strip() or line.startswith(" " * INDENT), line
+        text = " ".join(" ".join(line[INDENT:] for line in lines).split())
+        assert all(action.help in text for action in ACTIONS if action.where == place and action.keys)
 
 
 def test_help_is_about_the_pane_in_focus(app: MemoryApp) -> None:

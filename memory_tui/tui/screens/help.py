@@ -9,13 +9,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.widget import Widget
 
 from memory_tui.curate.suggestion import TITLES
 from memory_tui.tui import paint
 from memory_tui.tui.actions import ACTIONS, PLACES
-from memory_tui.tui.paint import plural
+from memory_tui.tui.paint import plural, wrapped
 from memory_tui.tui.proposal import SIGNS as KINDS
 from memory_tui.tui.widgets.compared import MEANINGS
 from memory_tui.tui.widgets.compared import SIGNS as COMPARED
@@ -95,6 +96,55 @@ class Pages(VerticalScroll):
         self.border_subtitle = f"{more}esc closes"
 
 
+INDENT = 20
+"""Cells before what a key or sign means, on every line of it."""
+
+
+def _entry(sign: str, meaning: str, width: int) -> Iterator[Content]:
+    """A key or sign, and beside it what it means."""
+    for at, line in enumerate(wrapped(meaning, width - INDENT)):
+        yield Content.assemble((f"  {'' if at else sign:<{INDENT - 3}} ", "bold"), line.rstrip())
+
+
+def written(places: Sequence[str], width: int) -> Iterator[Content]:
+    """The help for `places`, nearest first, as lines of `width` cells at most."""
+    for place in places:
+        if place in WORDS_OF:
+            yield from (Content(line.rstrip()) for line in wrapped(WORDS_OF[place], width))
+            yield Content("")
+    for place in places:
+        if place in SIGNS_OF:
+            yield Content.styled("Signs", "bold $primary")
+            for sign, meaning in SIGNS_OF[place]:
+                yield from _entry(sign, meaning, width)
+            yield Content("")
+    for place in places:
+        actions = [action for action in ACTIONS if action.where == place and action.keys]
+        if actions:
+            yield Content.styled(PLACES[place], "bold $primary")
+        for action in actions:
+            yield from _entry(action.shown_keys, action.help, width)
+        if actions:
+            yield Content("")
+
+
+class Words(Widget):
+    """The help for some places, written for the width that there is."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        super().__init__()
+        self._places = places
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as it takes."""
+        del container, viewport
+        return len(list(written(self._places, width)))
+
+    def render(self) -> Content:
+        """All of it."""
+        return Content("\n").join(written(self._places, self.content_size.width))
+
+
 class Help(ModalScreen[None]):
     """Scrolls when it is longer than the screen; esc, q and ? close it."""
 
@@ -112,29 +162,8 @@ class Help(ModalScreen[None]):
         """One text."""
         with Pages(id="help") as box:
             box.border_title = "Help"
-            yield Static(Content("\n").join(list(self._lines())))
+            yield Words(self._places)
 
     def action_scroll(self, lines: int) -> None:
         """Scroll by lines."""
         self.query_one(Pages).scroll_relative(y=lines, animate=False)
-
-    def _lines(self) -> Iterator[Content]:
-        for place in self._places:
-            if place in WORDS_OF:
-                yield Content(WORDS_OF[place])
-                yield Content("")
-        for place in self._places:
-            if place in SIGNS_OF:
-                yield Content.styled("Signs", "bold $primary")
-                for sign, meaning in SIGNS_OF[place]:
-                    yield Content.assemble((f"  {sign:<17}", "bold"), " ", meaning)
-                yield Content("")
-        for place in self._places:
-            actions = [action for action in ACTIONS if action.where == place and action.keys]
-            if actions:
-                yield Content.styled(PLACES[place], "bold $primary")
-            for action in actions:
-                keys = action.shown_keys
-                yield Content.assemble((f"  {keys:<17}", "bold"), " ", action.help)
-            if actions:
-                yield Content("")
