@@ -12,6 +12,7 @@ from textual.widgets import Input
 from tui_support import (
     LARGE,
     SMALL,
+    TODAY,
     ask,
     drive,
     enter,
@@ -193,6 +194,53 @@ def test_an_edit_is_written_and_shown(app: MemoryApp, workspace: Path) -> None:
         assert reader.page is not None
         assert reader.page.lines[3].endswith("Twice!")
         assert reader.cursor == 3
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_a_log_that_is_not_there_is_begun(workspace: Path, size: tuple[int, int]) -> None:
+    log = workspace / "memory" / f"{TODAY}.md"
+    log.unlink()
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        assert isinstance(app.screen, BrowseView)
+        assert app.screen.listed.reveal(f"memory/{TODAY}.md")
+        await settled(pilot)
+        matches_screen(app, "log_absent")
+        await press(pilot, "y")
+        assert said(app) == "This log is not there yet: i begins it."
+        await press(pilot, "i", "escape")
+        assert isinstance(app.screen, BrowseView), "nothing was typed, so nothing is asked"
+        assert not log.exists()
+        await press(pilot, "i")
+        assert "ctrl+s begins it" in said(app)
+        area = app.screen.query_one(EditArea)
+        assert area.text == f"# {TODAY}\n\n"
+        assert area.cursor_location == (2, 0)
+        await enter(pilot, "- A first line.")
+        await press(pilot, "escape", "n", "ctrl+s")
+        assert log.read_text("utf-8") == f"# {TODAY}\n\n- A first line."
+        await until(lambda: "A first line." in text_of(app))
+        await press(pilot, "u")
+        await until(lambda: not log.exists())
+        await until(lambda: "i begins it" in text_of(app))
+
+    drive(app, steps, size)
+
+
+def test_a_log_that_is_not_there_is_not_begun_read_only(workspace: Path) -> None:
+    (workspace / "memory" / f"{TODAY}.md").unlink()
+    app = make_app(workspace, read_only=True)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        assert isinstance(app.screen, BrowseView)
+        assert app.screen.listed.reveal(f"memory/{TODAY}.md")
+        await settled(pilot)
+        assert "i begins it" not in text_of(app)
+        await press(pilot, "i")
+        assert "--read-only" in said(app)
 
     drive(app, steps)
 

@@ -43,6 +43,11 @@ def capture(text: str, now: dt.datetime, log: bytes | None, model: bytes | None 
     return Change("capture", f"Remember in {path}: {said.splitlines()[0][:60]}", (FileChange(path, log, new.data),))
 
 
+def beginning(day: dt.date, model: bytes | None) -> str:
+    """What the log of a day begins with: a heading like that of the earlier log `model`, and room below it."""
+    return f"{_heading(day, Lines.of(model).texts())}\n\n"
+
+
 def new_note(path: str, title: str, body: str = "") -> Change:
     """A new topic note with a heading, and `body` below it."""
     text = f"# {title.strip()}\n\n" + (body.strip("\r\n") + "\n" if body.strip() else "")

@@ -58,10 +58,18 @@ class Planner:
         """Append `text` with the time to today's log."""
         now = self.now()
         path = capture.log_path(now.date())
+        return capture.capture(text, now, current(self.roots, path), self._log_before(path))
+
+    def beginning(self, path: str) -> str:
+        """The text that a daily log which is not there begins with, its heading like that of the log before it."""
+        day = shown_day(path)
+        return capture.beginning(day, self._log_before(path)) if day is not None else ""
+
+    def _log_before(self, path: str) -> bytes | None:
+        """The last daily log before `path`, None without one."""
         logs = [note.path for note in scan(self.roots).found
                 if note.path.count("/") == 1 and shown_day(note.path) and note.path < path]
-        model = current(self.roots, logs[-1]) if logs else None
-        return capture.capture(text, now, current(self.roots, path), model)
+        return current(self.roots, logs[-1]) if logs else None
 
     def new_note(self, title: str, body: str = "", path: str = "") -> Change:
         """A new topic note, at `path` or where its title says. Raises EditRefused when something is there."""

@@ -22,6 +22,8 @@ class Context:
     unwritable: str = ""
     """Why notes cannot be changed, as a sentence; empty when they can."""
     can_suspend: bool = True
+    absent: bool = False
+    """A log that an agent looks for, and that is not there, is under the cursor."""
     note: bool = False
     """A note, or a place in one, is under the cursor."""
     answer: bool = False
@@ -72,7 +74,9 @@ def needs_engine(context: Context) -> str:
 
 def needs_note(context: Context) -> str:
     """A note has to be under the cursor."""
-    return "" if context.note else "There is no note under the cursor."
+    if context.note:
+        return ""
+    return "This log is not there yet: i begins it." if context.absent else "There is no note under the cursor."
 
 
 def needs_found(context: Context) -> str:
@@ -107,6 +111,11 @@ def may_write(context: Context) -> str:
 def may_change(context: Context) -> str:
     """A note that may be changed."""
     return context.unwritable or needs_note(context)
+
+
+def may_edit(context: Context) -> str:
+    """A note that may be changed, or a log that can be begun."""
+    return may_write(context) if context.absent else may_change(context)
 
 
 def needs_suggestion(context: Context) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_tui.tui.action import Action, may_change, may_write
+from memory_tui.tui.action import Action, may_change, may_edit, may_write
 
 ACTIONS: tuple[Action, ...] = (
     Action("remember", ("a",), "everywhere", "remember: add a line to today's log", "", may_write),
@@ -12,7 +12,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("trash", ("d",), "reader", "move the item, or the marked lines, to the trash", "Trash", may_change),
     Action("move", ("m",), "tree", "give this note another name", "", may_change),
     Action("trash", ("d",), "tree", "move this note to the trash", "", may_change),
-    Action("edit_here", ("i",), "reading", "edit the note here", "Write", may_change),
+    Action("edit_here", ("i",), "reading", "edit the note here, or begin a log that is not there", "Write", may_edit),
     Action("new_note", ("A",), "reading", "begin a topic note", "", may_write),
     Action("archive", (), "reading", "put daily logs older than 90 days into the archive", "", may_write),
     Action("history", ("H",), "reading", "what was changed in this note, and the way back"),

@@ -108,12 +108,16 @@ def begun_since(engine: Engine, kind: str, since: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A note as an editor begins with it: its bytes, how they are shown, what keeps the typing, what was left of it."""
+    """A note as an editor begins with it: its bytes, how they are shown, what keeps the typing, what was left of it.
+
+    `beginning` is what is proposed for a note that is not there.
+    """
 
     before: bytes | None
     shown: str
     typing: Typing
     left: Unsaved | None
+    beginning: str = ""
 
 
 def opened(engine: Engine, path: str, most: int) -> Opened:
@@ -133,7 +137,8 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
     if found is not None and found.text == Draft(shown(data, path)).text:
         found = None
     before = found.before if found is not None else data
-    return Opened(before, shown(before, path), Typing(folder, path, found), found)
+    beginning = engine.curator.plan.beginning(path) if before is None else ""
+    return Opened(before, shown(before, path), Typing(folder, path, found), found, beginning)
 
 
 def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:

@@ -15,6 +15,7 @@ from memory_tui.tui.actions import bindings
 from memory_tui.tui.days import ABSENT
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.screens.curating import CuratingView
+from memory_tui.tui.widgets.about_pane import AboutPane
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.query_box import FilterInput
 from memory_tui.tui.widgets.rowlist import RowList
@@ -87,11 +88,39 @@ class BrowseView(CuratingView):
             return
         self._wanted = wanted
         if file.state == ABSENT:
-            self._request = -1
-            self.reader.say(f"There is no {file.path} yet.", "An agent looks for it when a session starts.")
+            self._request, self.told = -1, None
+            self.query_one(AboutPane).show([])
+            self.reader.say(f"There is no {file.path} yet.", self._how_to_begin(file))
             self.update_hints()
         else:
             self.read(file.path, line=line)
+
+    def _how_to_begin(self, file: FileRow) -> str:
+        """What is said of a log that is not there."""
+        facts, looked = self.home.facts, "An agent looks for it when a session starts."
+        if facts is None or facts.unwritable:
+            return looked
+        line = ", and a adds a line to it" if file.day == facts.today else ""
+        return f"{looked} i begins it{line}."
+
+    @property
+    def absent(self) -> str | None:
+        """The path of the log under the cursor, where it is not there."""
+        file = self.listed.file
+        return file.path if file is not None and file.state == ABSENT else None
+
+    def more_context(self) -> dict[str, bool]:
+        """Whether a log that is not there is under the cursor."""
+        return {**super().more_context(), "absent": self.absent is not None}
+
+    def do_edit_here(self) -> None:
+        """Edit the note on screen, or begin the log that is not there."""
+        if self.absent is None:
+            super().do_edit_here()
+            return
+        from memory_tui.tui.screens.edit import EditView
+
+        self.app.push_screen(EditView(self.absent, 1))
 
     def _stale(self, file: FileRow) -> bool:
         """Whether the page was made before the note was indexed."""

@@ -70,6 +70,7 @@ class EditView(View):
         self._path, self._line = path, line
         self._before: bytes | None = None
         self._draft: Draft | None = None
+        self._beginning = ""
         self._timer: Timer | None = None
         self._typing: Typing | None = None
         self._turn = 0
@@ -100,18 +101,20 @@ class EditView(View):
 
     def _opened(self, found: planning.Opened) -> None:
         self._before, shown, self._typing = found.before, found.shown, found.typing
-        self._draft = Draft(shown)
+        self._draft, self._beginning = Draft(shown), found.beginning
         area = self.query_one(EditArea)
-        text = found.left.text if found.left is not None else self._draft.text
+        text = found.left.text if found.left is not None else found.beginning or self._draft.text
         lines = text.count("\n") + 1
         if lines <= COLOURED and "markdown" in area.available_languages:
             area.language = "markdown"
         area.load_text(text)
         area.read_only = False
-        area.move_cursor((min(self._line, lines) - 1, 0), center=True)
+        area.move_cursor((lines - 1 if found.beginning else min(self._line, lines) - 1, 0), center=True)
         if found.left is not None:
             self.say(f"What you typed here until {datetime.fromtimestamp(found.left.at):%Y-%m-%d %H:%M} and did not "
                      "save is back. ctrl+s saves it, esc can throw it away.")
+        elif found.before is None:
+            self.say(f"There is no {one_line(self._path)} yet: ctrl+s begins it, esc leaves it.")
         elif self._draft.changed_characters:
             self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
 
@@ -124,7 +127,7 @@ class EditView(View):
     @property
     def unsaved(self) -> bool:
         """Whether something was typed that is not in the note."""
-        return self._draft is not None and self.query_one(EditArea).text != self._draft.text
+        return self._draft is not None and self.query_one(EditArea).text != (self._beginning or self._draft.text)
 
     @on(TextArea.Changed)
     def _changed(self) -> None:
@@ -192,7 +195,7 @@ class EditView(View):
         """Write the note."""
         if self._draft is None or self._writing:
             return
-        if not self.unsaved:
+        if not self.unsaved and not self._beginning:
             self._leave("Nothing was changed.")
             return
         text = self._draft.restored(self.query_one(EditArea).text)
