@@ -1,4 +1,7 @@
-"""The memory behind a server: opened when first needed, kept warm, asked by several threads, closed in the end."""
+"""The memory behind a server: opened when first needed, kept warm, asked by several threads, closed in the end.
+
+A client waits for the server to start, so what answers questions is imported by whoever opens the memory.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,20 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memory_tui.agent import recall_log, replay
-from memory_tui.agent.answers import GetAnswer, SearchAnswer
 from memory_tui.agent.citations import Mode, mode_of
-from memory_tui.agent.memory import Memory
 from memory_tui.agent.prompt import GET, SEARCH
-from memory_tui.agent.tools import Manner, memory_get, memory_search, refused, unavailable
-from memory_tui.embed import registry
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
-from memory_tui.events import Event, SyncFinished, SyncProgress
-from memory_tui.index.readers import Cancel
 from memory_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from memory_tui.agent.answers import GetAnswer, SearchAnswer
+    from memory_tui.agent.memory import Memory
+    from memory_tui.agent.recall_log import Entry
+    from memory_tui.agent.tools import Manner
+    from memory_tui.events import Event
+    from memory_tui.index.readers import Cancel
 
 _FIRST_INDEX_SECONDS = 600.0
 _GOODBYE_SECONDS = 1.0
@@ -68,6 +72,8 @@ class Host:
             threading.Thread(target=self._warm, name="memory-warm", daemon=True).start()
 
     def _warm(self) -> None:
+        from memory_tui.embed import registry
+
         try:
             memory = self.memory()
             # A remote provider is not paid for a question that nobody has asked.
@@ -96,6 +102,8 @@ class Host:
                 self._lock.release()
 
     def _heard(self, event: Event) -> None:
+        from memory_tui.events import SyncFinished, SyncProgress
+
         match event:
             case SyncProgress():
                 self.news = f"indexing {event.done} of {event.total}: {one_line(event.path)}"
@@ -112,6 +120,8 @@ class Host:
             return "auto"
 
     def _manner(self, memory: Memory, session_key: str) -> Manner:
+        from memory_tui.agent.tools import Manner
+
         most = self._wishes.max_injected_chars
         return Manner(self.citations(), session_key or self._wishes.session_key,
                       memory.settings.whole("recall.maxInjectedChars") if most is None else most)
@@ -119,6 +129,9 @@ class Host:
     def search(self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel,
                late: bool = False) -> SearchAnswer:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
+        from memory_tui.agent import recall_log, replay
+        from memory_tui.agent.tools import memory_search, unavailable
+
         at, began = time.time(), time.perf_counter()
         try:
             memory = self.memory()
@@ -138,6 +151,9 @@ class Host:
 
     def get(self, given: Mapping[str, Any], client: str) -> GetAnswer:
         """memory_get, written down where that is wanted. Raises QueryError, Cancelled."""
+        from memory_tui.agent import recall_log
+        from memory_tui.agent.tools import memory_get, refused
+
         at, began = time.time(), time.perf_counter()
         try:
             memory = self.memory()
@@ -158,8 +174,10 @@ class Host:
         return memory.settings.on("recall.log") if self._wishes.log is None else self._wishes.log
 
 
-def note_down(memory: Memory, entry: recall_log.Entry) -> None:
+def note_down(memory: Memory, entry: Entry) -> None:
     """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
+    from memory_tui.agent import recall_log
+
     try:
         recall_log.append(recall_log.place(memory.plan.roots.workspace), entry)
     except (OSError, MemoryTuiError) as error:

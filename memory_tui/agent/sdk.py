@@ -1,9 +1,11 @@
-"""The MCP SDK without its HTTP half, which a server over standard input never uses.
+"""The MCP SDK without its HTTP half, which a server over standard input never uses, and with its models built late.
 
-Importing any part of the SDK imports all of it: client, web server, authorisation, cryptography. That takes twice the
-time of what is needed, and an agent waits for it at each start. So its packages are entered without running their
-`__init__`, and web modules are played by empty ones while the server is imported. Where that does not work, because
-the SDK was built otherwise, it is imported as it is.
+Importing any part of the SDK imports all of it: client, web server, authorisation, cryptography, and the models of each
+era of the protocol. That takes four times what is needed, and an agent waits for it at each start. So its packages are
+entered without running their `__init__`, web modules are played by empty ones while the server is imported, and models
+are built at first use (`late`). Then a greeting is validated, a wrong one refused, and an answer made, which a client
+asks for in a moment anyway. Where any of that does not work, because the SDK or pydantic was built otherwise, the SDK
+is imported as it is.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
+_MODELS = "mcp_types"
 _ENTERED = ("mcp", "mcp.server")
 """Packages whose modules are wanted, but not what their `__init__` imports."""
 _PLAYED = ("starlette", "sse_starlette", "uvicorn", "mcp.server.auth", "mcp.server.streamable_http",
@@ -93,12 +97,43 @@ def _enter() -> None:
     _hollow(_ENTERED[1], [os.path.join(folder, "server") for folder in found.submodule_search_locations])  # noqa: PTH118
     sys.meta_path.insert(0, _Finder)
     try:
+        _models()
         for name in _WANTED:
             importlib.import_module(name)
     finally:
         sys.meta_path.remove(_Finder)
         for name in [name for name, module in sys.modules.items() if isinstance(module, _Played)]:
             del sys.modules[name]
+
+
+def _models() -> None:
+    """Import the models of the protocol late, and see that they validate. Raises where they do not."""
+    from memory_tui.agent import late
+
+    with late.metadata():
+        with late.deferred():
+            types = importlib.import_module(_MODELS)
+        with late.wire_models():
+            methods = importlib.import_module(f"{_MODELS}.methods")
+        _rehearse(types, methods)
+
+
+def _rehearse(types: Any, methods: Any) -> None:  # noqa: ANN401 - modules
+    """A greeting, its answer, and a wrong one. Raises where they do not come out as they should."""
+    newest = importlib.import_module(f"{_MODELS}.version").LATEST_HANDSHAKE_VERSION
+    program = {"name": "memory-tui", "version": ""}
+    greeting = {"protocolVersion": newest, "capabilities": {}, "clientInfo": program}
+    answer = {"protocolVersion": newest, "capabilities": {}, "serverInfo": program}
+    message = types.jsonrpc_message_adapter.validate_python(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting}, by_name=False)
+    methods.validate_client_request(message.method, newest, message.params)
+    if methods.serialize_server_result(message.method, newest, answer) != answer:
+        raise ImportError("an answer to a greeting comes out otherwise")
+    try:
+        methods.validate_client_request(message.method, newest, {"clientInfo": program})
+    except ValueError:
+        return
+    raise ImportError("a wrong greeting is not refused")
 
 
 def _hollow(name: str, places: Sequence[str]) -> None:
@@ -110,5 +145,5 @@ def _hollow(name: str, places: Sequence[str]) -> None:
 
 def _leave() -> None:
     """Forget what was imported by halves."""
-    for name in [name for name in sys.modules if name == "mcp" or name.startswith("mcp.")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("mcp", _MODELS)]:
         del sys.modules[name]

@@ -1,7 +1,7 @@
 """The MCP server over standard input and output: tools, notes as resources, and the rule of recall as a prompt.
 
 Standard output carries the protocol and nothing else. A request that is wrong is answered, and the server lives on; it
-ends when its input ends, and takes its threads with it.
+ends when its input ends, and takes its threads with it. What the first answer does not need is imported after it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -27,16 +28,16 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from memory_tui import __version__
-from memory_tui.agent import files
-from memory_tui.agent.answers import UNTRUSTED, Get, GetAnswer, Search, SearchAnswer
-from memory_tui.agent.host import Host
 from memory_tui.agent.prompt import GET, SEARCH, recall_rule
-from memory_tui.agent.schema import schema
-from memory_tui.agent.tools import refused, unavailable
 from memory_tui.agent.wire import Answered
 from memory_tui.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.index.readers import Cancel
 from memory_tui.text import js
+
+if TYPE_CHECKING:
+    from memory_tui.agent.answers import GetAnswer, SearchAnswer
+    from memory_tui.agent.files import File
+    from memory_tui.agent.host import Host
 
 Outcome = TypeVar("Outcome")
 
@@ -53,22 +54,29 @@ _NEWS_SECONDS = 0.5
 _GOODBYE_SECONDS = 1.0
 RECALL = "recall"
 
-TOOLS = (
-    types.Tool(
-        name=SEARCH, title="Search the memory",
-        description="Recall, before you answer anything about earlier work, decisions, dates, people, preferences or "
-                    "todos: searches MEMORY.md and memory/*.md (and transcripts of sessions where they are "
-                    "configured) by meaning and by words, and gives the best pieces with path and lines. With "
-                    "disabled=true the memory could not be searched: tell the user.",
-        input_schema=schema(Search), output_schema=schema(SearchAnswer),
-        annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)),
-    types.Tool(
-        name=GET, title="Read from the memory",
-        description="Read lines of a note that memory_search named, MEMORY.md or memory/*.md: at most 120 lines and "
-                    "12,000 characters at once, with where to go on. A note that does not exist is empty text.",
-        input_schema=schema(Get), output_schema=schema(GetAnswer),
-        annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)),
-)
+
+@cache
+def tools() -> tuple[types.Tool, ...]:
+    """Both tools, with the schemas of what they take and give."""
+    from memory_tui.agent.answers import Get, GetAnswer, Search, SearchAnswer
+    from memory_tui.agent.schema import schema
+
+    reading = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    return (
+        types.Tool(
+            name=SEARCH, title="Search the memory",
+            description="Recall, before you answer anything about earlier work, decisions, dates, people, preferences "
+                        "or todos: searches MEMORY.md and memory/*.md (and transcripts of sessions where they are "
+                        "configured) by meaning and by words, and gives the best pieces with path and lines. With "
+                        "disabled=true the memory could not be searched: tell the user.",
+            input_schema=schema(Search), output_schema=schema(SearchAnswer), annotations=reading),
+        types.Tool(
+            name=GET, title="Read from the memory",
+            description="Read lines of a note that memory_search named, MEMORY.md or memory/*.md: at most 120 lines "
+                        "and 12,000 characters at once, with where to go on. A note that does not exist is empty "
+                        "text.",
+            input_schema=schema(Get), output_schema=schema(GetAnswer), annotations=reading),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ class Handlers:
     async def list_tools(self, ctx: Any, params: object) -> types.ListToolsResult:  # noqa: ANN401
         """Both tools."""
         del ctx, params
-        return types.ListToolsResult(tools=list(TOOLS))
+        return types.ListToolsResult(tools=list(tools()))
 
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:  # noqa: ANN401
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
@@ -92,17 +100,14 @@ class Handlers:
         run = runs.get(params.name)
         if run is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}",
-                           {"tools": [tool.name for tool in TOOLS]})
+                           {"tools": [tool.name for tool in tools()]})
         try:
             async with _reporting(ctx, self.host):
                 with anyio.move_on_after(PATIENCE_SECONDS):
                     return _result(await self._in_thread(lambda cancel: run(cancel, False)))
                 with anyio.move_on_after(LAST_SECONDS):
                     return _result(await self._in_thread(lambda cancel: run(cancel, True)))
-            late = IndexUnavailable(f"No answer within {PATIENCE_SECONDS + LAST_SECONDS:g} seconds.",
-                                    "Ask again in a moment.")
-            return _result(unavailable(late, timed_out=True) if params.name == SEARCH else refused(
-                str(given.get("path", "")), late))
+            return _result(_late(params.name, str(given.get("path", ""))))
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
@@ -113,6 +118,8 @@ class Handlers:
                              ) -> types.ListResourcesResult:
         """The notes, a page at a time."""
         del ctx
+        from memory_tui.agent import files
+
         cursor = params.cursor if params is not None else None
         found, following = await self._in_thread(lambda _: files.page(self.host.memory(), cursor))
         return types.ListResourcesResult(resources=[_resource(file) for file in found], next_cursor=following)
@@ -120,6 +127,8 @@ class Handlers:
     async def list_templates(self, ctx: Any, params: object) -> types.ListResourceTemplatesResult:  # noqa: ANN401
         """How the URI of a note is made."""
         del ctx, params
+        from memory_tui.agent import files
+
         return types.ListResourceTemplatesResult(resource_templates=[types.ResourceTemplate(
             name="note", uri_template=files.TEMPLATE, description="A note by its path.", mime_type="text/markdown")])
 
@@ -127,6 +136,9 @@ class Handlers:
                             ) -> types.ReadResourceResult:
         """The text of a note."""
         del ctx
+        from memory_tui.agent import files
+        from memory_tui.agent.answers import UNTRUSTED
+
         address = str(params.uri)
         text = await self._in_thread(lambda _: files.text(self.host.memory(), address))
         return types.ReadResourceResult(contents=[types.TextResourceContents(
@@ -160,7 +172,7 @@ class Handlers:
             raise
 
 
-def _resource(file: files.File) -> types.Resource:
+def _resource(file: File) -> types.Resource:
     changed = dt.datetime.fromtimestamp(file.mtime, dt.UTC).isoformat()
     return types.Resource(name=file.path, uri=file.uri, size=file.size, mime_type="text/markdown",
                           annotations=types.Annotations(last_modified=changed))
@@ -171,6 +183,14 @@ def _result(answer: SearchAnswer | GetAnswer) -> types.CallToolResult:
     return types.CallToolResult(
         content=[types.TextContent(text=json.dumps(answer, ensure_ascii=False, indent=2))], structured_content=answer,
         is_error=answer.get("status") == "error")
+
+
+def _late(tool: str, path: str) -> SearchAnswer | GetAnswer:
+    """What is said when not even words were looked for in time."""
+    from memory_tui.agent.tools import refused, unavailable
+
+    late = IndexUnavailable(f"No answer within {PATIENCE_SECONDS + LAST_SECONDS:g} seconds.", "Ask again in a moment.")
+    return unavailable(late, timed_out=True) if tool == SEARCH else refused(path, late)
 
 
 def _failed(message: str) -> types.CallToolResult:
