@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import importlib.util
 import json
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,10 @@ import pytest
 from helpers_embed import Time, quick, settings_for
 from helpers_time import LONG
 
-from memory_tui.embed import gguf, worker
+from memory_tui.embed import gguf, llama_worker, worker
 from memory_tui.embed.chain import Chain
 from memory_tui.embed.failure import ProviderFailure, State
 from memory_tui.embed.local import Local
-from memory_tui.embed.worker import SCRIPT
 from memory_tui.errors import Cancelled
 
 HERE = Path(__file__).parent
@@ -270,27 +269,27 @@ def test_text_over_the_models_limit_is_not_cut(minilm: Local) -> None:
     assert minilm.embed(["x" * 5_000, "字" * 1500], "document").any(axis=1).all()
 
 
-SPEEDS = """
-import importlib.util, sys, time
-spec = importlib.util.spec_from_file_location("worker", sys.argv[1])
-worker = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(worker)
-took = {}
-for flash in (True, False):
-    model = worker.Model(sys.argv[2], 1, flash)
-    model.embed("warm")
-    start = time.process_time()
-    for n in range(6):
-        model.embed(f"{n} " + "the quick brown fox jumps over " * 83)
-    took[flash] = time.process_time() - start
-print(took[False] / took[True])
-"""
+@pytest.mark.parametrize(("refused", "asked"), [((), [True]), ((True,), [True, False])])
+def test_flash_attention_is_used_where_there_is_code_for_it(
+        monkeypatch: pytest.MonkeyPatch, refused: tuple[bool, ...], asked: list[bool]) -> None:
+    """What it saves is measured by `tests/bench/providers.py`."""
+    wishes: list[bool] = []
 
+    class Llama:
+        _model = SimpleNamespace(n_ctx_train=lambda: 256)
 
-def test_flash_attention_saves_much_of_the_time() -> None:
-    """Of processor time, so that other work on the machine does not count; 2.1 was measured on 500 tokens."""
-    real().close()
-    done = subprocess.run([sys.executable, "-P", "-c", SPEEDS, str(SCRIPT), str(MODEL)], capture_output=True, text=True,
-                          check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) >= 1.7
+        def __init__(self, path: str, *, flash_attn: bool, **options: object) -> None:
+            wishes.append(flash_attn)
+            if flash_attn in refused:
+                raise ValueError("no code for it")
+
+        def pooling_type(self) -> int:
+            return 1
+
+        def n_embd(self) -> int:
+            return 384
+
+    monkeypatch.setitem(sys.modules, "llama_cpp", SimpleNamespace(Llama=Llama))
+    model = llama_worker.load("model.gguf", 1)
+    assert wishes == asked
+    assert (model.dims, model.limit) == (384, 256)
