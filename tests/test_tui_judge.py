@@ -108,6 +108,33 @@ def test_quick_votes_are_all_saved(app: MemoryApp, workspace: Path) -> None:
     drive(app, steps)
 
 
+def test_a_vote_whose_writing_was_overtaken_is_shown_all_the_same(app: MemoryApp, workspace: Path,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        real, release, begun = notebook.edit, threading.Event(), []
+
+        def edit(*args: object) -> Notebook:
+            begun.append(args)
+            if len(begun) == 1:
+                assert release.wait(LONG)
+            return real(*args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(notebook, "edit", edit)
+        await strike(pilot, "v", "y")
+        await until(lambda: begun)
+        await strike(pilot, "j", "v", "n")
+        await until(lambda: search_of(app).desk.query(QUESTION))
+        release.set()
+        await settled(pilot)
+        query, desk = saved(workspace).find(QUESTION), search_of(app).desk
+        assert query is not None
+        for found in (query.grade, lambda chunk: desk.grade(QUESTION, chunk)):
+            assert [found(candidate.chunk) for candidate in trace_of(app).recalled[:2]] == [2, 0]
+
+    drive(app, steps)
+
+
 def test_labels_written_by_another_program_meanwhile_stay(app: MemoryApp, workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)

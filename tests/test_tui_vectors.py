@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers_time import LONG
 from provider_server import Asked, Handler, Play, serving, well
 from textual.pilot import Pilot
-from tui_support import LARGE, SMALL, drive, make_app, press, sample, settled, text_of, until
+from tui_support import LARGE, SMALL, drive, make_app, press, rest, sample, settled, text_of, undrawn, until
 
 from memory_tui import events
 from memory_tui.engine import Engine, Options
@@ -30,7 +31,7 @@ def play(gate: threading.Event) -> Iterator[Play]:
     """A provider that answers when the gate is open."""
 
     def answer(handler: Handler, asked: Asked) -> None:
-        gate.wait(60)
+        gate.wait(LONG)
         well(handler, asked)
 
     with serving(Play(usual=answer)) as server:
@@ -85,6 +86,7 @@ def test_one_line_a_sync_and_none_in_the_first_line_afterwards(tmp_path: Path) -
         _tell(app, events.VectorsMade(0, 64, 300), events.FileIndexed(0, "a.md", 3, 3),
               events.VectorsMade(0, 128, 300))
         await until(lambda: "VECTORS 128/300" in text_of(app).splitlines()[0])
+        await rest(pilot, undrawn)
         log = app.screen.query_one(EventLog)
         assert [line[2] for line in log._lines if line[1] == "vectors"] == [
             "asked for 128 of 300 chunks; the rest is found by its words"]
@@ -92,6 +94,7 @@ def test_one_line_a_sync_and_none_in_the_first_line_afterwards(tmp_path: Path) -
         _tell(app, events.SyncFinished(0, "watch", 1, 0, 0, 128, 1.0, ""), events.VectorsMade(0, 1, 1),
               events.SyncFinished(0, "watch", 1, 0, 0, 1, 1.0, ""))
         await until(lambda: "asked for 1 of 1 chunk" in text_of(app))
+        await settled(pilot)
         assert "asked for 128 of 300" in text_of(app), "that was another sync"
         assert "VECTORS" not in text_of(app)
 

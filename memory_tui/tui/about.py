@@ -163,7 +163,7 @@ def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:
 
     place = recall_log.place(engine.workspace)
     try:
-        entries = _logged(str(place), place.stat().st_mtime_ns)
+        entries = _logged(str(place), _state(place))
     except MemoryTuiError as error:
         return [Row("recalled", error.message, "bad")], frozenset()
     except OSError:
@@ -186,7 +186,7 @@ def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[Row],
 
     place = marks.place(engine.workspace)
     try:
-        found = _marked(str(place), place.stat().st_mtime_ns)
+        found = _marked(str(place), _state(place))
     except MemoryTuiError as error:
         return [Row("here", error.message, "bad")], here
     except OSError:
@@ -203,8 +203,14 @@ def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[Row],
     return rows, lines
 
 
+def _state(place: Path) -> tuple[int, int]:
+    """Time and size: two lines that are added at once have one time."""
+    status = place.stat()
+    return status.st_mtime_ns, status.st_size
+
+
 @lru_cache(maxsize=2)
-def _marked(place: str, _changed_ns: int) -> Marks:
+def _marked(place: str, _state: tuple[int, int]) -> Marks:
     """The record of recalled lines, read again only when it has changed."""
     from memory_tui.agent import marks
 
@@ -212,7 +218,7 @@ def _marked(place: str, _changed_ns: int) -> Marks:
 
 
 @lru_cache(maxsize=2)
-def _logged(place: str, _changed_ns: int) -> tuple[Entry, ...]:
+def _logged(place: str, _state: tuple[int, int]) -> tuple[Entry, ...]:
     """The recall log, read again only when it has changed."""
     from memory_tui.agent import recall_log
 

@@ -145,6 +145,8 @@ class MemoryApp(Doing):
 
     @on(messages.FactsArrived)
     def _facts_arrived(self, event: messages.FactsArrived) -> None:
+        if not self.bridge.current("facts", event.number):
+            return
         self.bridge.looked()
         if event.facts is not None:
             self.facts = event.facts

@@ -73,12 +73,18 @@ class Bridge:
 
     def open(self) -> None:
         """Open the engine and start it; EngineOpened or EngineRefused follows."""
+        opener, number = self._opener, self._next("facts")
+
+        def hear(event: Event) -> None:
+            # An engine that is being closed may still have something to say; it is not about the new one.
+            if opener is self._opener:
+                self.hear(event)
 
         def job() -> None:
             from memory_tui.tui.facts import gather
 
             try:
-                engine = self._opener(self.hear)
+                engine = opener(hear)
                 with self._lock:
                     self._engine, closed = engine, self._closed
                 if closed:
@@ -86,7 +92,7 @@ class Bridge:
                     return
                 self._app.post_message(messages.EngineOpened(engine))
                 # Before the first sync occupies the writer, so that the screen knows what there is from the start.
-                self._app.post_message(messages.FactsArrived(gather(engine)))
+                self._app.post_message(messages.FactsArrived(number, gather(engine)))
                 engine.start()
             except Cancelled:
                 return
@@ -125,17 +131,17 @@ class Bridge:
             self._facts_wanted = self._engine is not None
             return
         self._facts_running, self._facts_wanted = True, False
-        engine = self._engine
+        engine, number = self._engine, self._next("facts")
 
         def job() -> None:
             from memory_tui.tui.facts import gather
 
             try:
-                self._app.post_message(messages.FactsArrived(gather(engine)))
+                self._app.post_message(messages.FactsArrived(number, gather(engine)))
             except Cancelled:
                 return
             except MemoryTuiError as error:
-                self._app.post_message(messages.FactsArrived(None, error))
+                self._app.post_message(messages.FactsArrived(number, None, error))
 
         self._run(job, "facts")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -141,11 +141,18 @@ def write(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Cal
     def run(_tell: Tell) -> Notebook:
         from memory_tui.tune import notebook
 
-        changes = [pending.popleft() for _ in range(len(pending))]
+        taken: list[Callable[[Notebook], Notebook]] = []
+
+        def changes() -> Iterator[Callable[[Notebook], Notebook]]:
+            # Taken while no other edit is under way: the newest returns what all before it wrote.
+            while pending:
+                taken.append(pending.popleft())
+                yield taken[-1]
+
         try:
-            return notebook.edit(place(engine), engine.read, changes)
+            return notebook.edit(place(engine), engine.read, changes())
         except Exception:
-            pending.extendleft(reversed(changes))
+            pending.extendleft(reversed(taken))
             raise
 
     return run

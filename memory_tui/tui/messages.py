@@ -34,6 +34,7 @@ class EngineRefused(Message):
 class FactsArrived(Message):
     """What the truth bar, the file tree and the index view show."""
 
+    number: int
     facts: Facts | None
     error: MemoryTuiError | None = None
 

@@ -83,8 +83,11 @@ class BrowseView(CuratingView):
             return
         wanted = (file.path, file.mtime)
         if wanted == self._wanted and not self._stale(file):
-            if line is not None and self.reader.page is not None and self.reader.page.path == file.path:
+            page = self.reader.page
+            if line is not None and page is not None and page.path == file.path and page.whole:
                 self.reader.go_to_line(line)
+            elif line is not None and file.state != ABSENT:
+                self.read(file.path, line=line)
             return
         self._wanted = wanted
         if file.state == ABSENT:

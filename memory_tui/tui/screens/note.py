@@ -42,6 +42,7 @@ class NoteView(View):
     def __init__(self) -> None:
         super().__init__()
         self._request = 0
+        self._asked_for = ""
         self._cited: tuple[int, int] | None = None
         self._line: int | None = None
         self.told: about.About | None = None
@@ -70,8 +71,13 @@ class NoteView(View):
     # --- showing a note ------------------------------------------------------------------------------------------
 
     def read(self, path: str, *, line: int | None = None, cited: tuple[int, int] | None = None) -> None:
-        """Ask for the note `path`, to be shown at `line` or at its `cited` lines."""
-        self._line, self._cited = line, cited
+        """Ask for the note `path`, to be shown at `line` or at its `cited` lines.
+
+        Without either it stays where it is, or goes where it was on its way to.
+        """
+        if path != self._asked_for or line is not None or cited is not None:
+            self._line, self._cited = line, cited
+        self._asked_for = path
         self._request = self.home.bridge.read(path)
 
     def page_came(self, number: int, page: Page | None, error: MemoryTuiError | None) -> None:
