@@ -216,6 +216,12 @@ def test_a_model_that_fails_leaves_the_time(model: type[Model], answer: tuple[in
     assert reason in why
 
 
+def test_a_model_on_this_machine_is_asked_without_a_proxy(model: type[Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    model.answer = answering("tea")
+    assert slug.ask("user: hi") == ("tea", "")
+
+
 def test_without_a_model_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(slug.URL, raising=False)
     assert slug.ask("user: hi")[0] == ""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers_time import LONG
 from helpers_workspace import needs_inodes
 
 from memory_tui import cli
@@ -139,7 +140,7 @@ for number in range(30):
 
 def test_several_processes_write_whole_lines(log: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", WRITER, str(log), name]) for name in "abc"]
-    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert [process.wait(4 * LONG) for process in running] == [0, 0, 0]
     found = recall_log.read(log)
     assert found.unread == 0
     asked = [one.query.split(" x")[0] for one in found.entries]

@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Lasting\n- the router is an Omada ER605 with VLAN 20\n")
-    (folder / "memory/2026-01-12.md").write_text("set up the guest network on the router\n" * 3)
+    (folder / "memory/2020-01-12.md").write_text("set up the guest network on the router\n" * 3)
     return folder
 
 
@@ -74,7 +74,7 @@ def test_a_healthy_memory_has_no_failure(open_engine: Callable[..., Engine]) -> 
 
 def test_a_workspace_without_notes_fails(open_engine: Callable[..., Engine], workspace: Path) -> None:
     (workspace / "MEMORY.md").unlink()
-    (workspace / "memory/2026-01-12.md").unlink()
+    (workspace / "memory/2020-01-12.md").unlink()
     engine = open_engine()
     assert found(engine, "notes").state == "failed"
     assert found(engine, "curated").state == "warning"
@@ -84,10 +84,10 @@ def test_a_workspace_without_notes_fails(open_engine: Callable[..., Engine], wor
 def test_a_note_that_was_saved_since_is_named(open_engine: Callable[..., Engine], workspace: Path) -> None:
     engine = open_engine(("sync.onSearch", "off"))
     assert found(engine, "fresh").state == "ok"
-    (workspace / "memory/2026-01-13.md").write_text("new")
+    (workspace / "memory/2020-01-13.md").write_text("new")
     finding = found(engine, "fresh")
     assert finding.state == "warning"
-    assert "2026-01-13.md" in finding.evidence
+    assert "2020-01-13.md" in finding.evidence
 
 
 def test_an_index_that_is_not_there_is_said_to_be(open_engine: Callable[..., Engine]) -> None:
@@ -95,7 +95,7 @@ def test_an_index_that_is_not_there_is_said_to_be(open_engine: Callable[..., Eng
 
 
 @pytest.mark.parametrize(("name", "state"), [("2026-02-30.md", "warning"), ("2099-01-01.md", "warning"),
-                                             ("2025-12-31-trip.md", "ok"), ("topic.md", "ok")])
+                                             ("2020-12-31-trip.md", "ok"), ("topic.md", "ok")])
 def test_dates_that_never_were_or_are_to_come(name: str, state: str, open_engine: Callable[..., Engine],
                                               workspace: Path) -> None:
     (workspace / "memory" / name).write_text("x")
