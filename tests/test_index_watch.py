@@ -55,13 +55,15 @@ class Seen:
         self.folder = folder
         self._hand, self._quiet = hand, quiet
         self.calls: list[float] = []
+        self.named: list[frozenset[str] | None] = []
         self.trouble: list[str] = []
         self._more = threading.Condition()
         self.watcher = Watcher(Roots.open(folder, extra), quiet, self._call, self.trouble.append)
 
-    def _call(self):
+    def _call(self, named):
         with self._more:
             self.calls.append(time.monotonic())
+            self.named.append(named)
             self._more.notify_all()
 
     def __enter__(self):
@@ -79,6 +81,10 @@ class Seen:
     def next_after(self, count, timeout=SOON):
         with self._more:
             return self._more.wait_for(lambda: len(self.calls) > count, timeout)
+
+    def until(self, fact):
+        with self._more:
+            return self._more.wait_for(fact, SOON)
 
     def notices(self, change):
         """Whether the watcher calls because of `change`, and is ready for the next."""
@@ -249,6 +255,18 @@ def test_without_events_of_the_system_it_lists_and_says_so(folder, monkeypatch):
         assert seen.notices(lambda: (folder / "memory/b.md").write_text("new"))
 
 
+def test_it_names_what_changed_and_nothing_where_that_cannot_be_told(folder, tmp_path):
+    with Seen(folder) as seen:
+        assert seen.named == [None]
+        for path in ("memory/a.md", "memory/new.md"):
+            (folder / path).write_text("changed")
+            assert seen.until(lambda path=path: any(str(folder / path) in named for named in seen.named[1:]))
+        assert seen.notices(lambda: (folder / "MEMORY.md").write_text("changed"))
+        assert set().union(*seen.named[1:]) == {str(folder / "memory/a.md"), str(folder / "memory/new.md")}
+        shutil.move(folder / "memory", tmp_path / "away")
+        assert seen.until(lambda: None in seen.named[1:])
+
+
 def test_stopping_does_not_wait_for_an_event(folder):
     with Seen(folder) as seen:
         start = time.monotonic()
@@ -269,7 +287,7 @@ changed = threading.Event()
 limit = os.open(os.devnull, os.O_RDONLY) + 1
 os.close(limit - 1)
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-watcher = Watcher(roots, 0.05, changed.set, lambda why: print(f"trouble: {why}", flush=True))
+watcher = Watcher(roots, 0.05, lambda named: changed.set(), lambda why: print(f"trouble: {why}", flush=True))
 watcher.start()
 changed.wait(60)
 changed.clear()

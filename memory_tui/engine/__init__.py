@@ -227,7 +227,7 @@ class Engine:
     @cached_property
     def curator(self) -> Curator:
         """What changes notes and takes changes back; after each one the index is brought up to date."""
-        return curating.curator(self.plan, lambda _paths: self.request_sync("edit"))
+        return curating.curator(self.plan, self._upkeep.edited)
 
     def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
         """What a change would do to the answer of `query`, before it is made; new texts are sent to nobody.

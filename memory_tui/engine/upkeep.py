@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from os.path import normpath
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.engine.batches import Batches, followed
 from memory_tui.engine.clock import Clock, Stops
 from memory_tui.engine.keeping import Keeping
+from memory_tui.engine.looking import Looking
 from memory_tui.engine.opening import Opening
 from memory_tui.engine.outlook import Outlook
 from memory_tui.engine.supply import Supply
@@ -41,6 +43,8 @@ Outcome = TypeVar("Outcome")
 
 AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover"})
 """Reasons of syncs that only the keeper does."""
+_NAMING = frozenset({"watch", "edit"})
+"""Reasons of syncs that are told what changed; all others look at everything."""
 _SWEEP_SECONDS = 2.0
 """A search looks for changed files when the last look is older than this and nobody is watching."""
 _YIELD_SECONDS = 10.0
@@ -72,7 +76,8 @@ class Upkeep:
         self._stop = Stops(self._writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
         self.batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"), self._supply.manner)
-        self.watcher = Watching(plan, lambda: self.request_sync("watch"), self._tell)
+        self.watcher = Watching(plan, lambda named: self.request_sync("watch", named=named), self._tell)
+        self._looking = Looking(plan.roots)
         self._keeping = Keeping(lambda: self.path, self._tell)
         self._again = False
         self._clock = Clock(self._tick, self._writer.closing)
@@ -157,8 +162,12 @@ class Upkeep:
         rest = self.ask(lambda store: self._sync(store, "batch", False, False))
         return replace(followed(report, rest), seconds=time.monotonic() - started)
 
-    def request_sync(self, reason: str = "manual", force: bool = False) -> None:
-        """Bring the index up to date in the background; requests that wait already are not repeated."""
+    def request_sync(self, reason: str = "manual", force: bool = False, named: Collection[str] | None = None) -> None:
+        """Bring the index up to date in the background; requests that wait already are not repeated.
+
+        Nothing but the absolute paths `named` has changed; None for anything.
+        """
+        self._looking.name(named)
         with self._lock:
             if (self._sync_wanted and not force) or (self.paused and reason in AUTOMATIC):
                 return
@@ -168,6 +177,11 @@ class Upkeep:
                 self._yielded = now
                 self._yield.set()
         self._writer.submit(lambda store: self._background(store, reason, force))
+
+    def edited(self, paths: Collection[str]) -> None:
+        """Notes at these stored paths were changed here; the watcher, where it is on, says what else was."""
+        named = [normpath(self._plan.roots.workspace / path) for path in paths]
+        self.request_sync("edit", named=named if self.watcher.on else None)
 
     def pause(self) -> None:
         """Stop indexing after the batch that is under way; what is done stays done. Searches go on."""
@@ -257,8 +271,10 @@ class Upkeep:
         from memory_tui.index import sync as syncing
 
         self._yield.clear()
-        seen = scan(self._plan.roots, store.settled())
-        stale = bool(self.freshness(store, seen).stale)
+        if reason not in _NAMING:
+            self._looking.name(None)
+        seen = self._looking.first(store)
+        fresh = self.freshness(store, seen)
         try:
             with lock.wait_for(store.path, self._stop):
                 report = self._supply.run(store, self._stop, lambda provider, outage, manner: syncing.sync(
@@ -272,10 +288,11 @@ class Upkeep:
             self.batches.start()
         if report.cancelled and self._yield.is_set():
             self.request_sync("resume")
-        if report.changed or stale:
+        if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
-            del seen
-            self.freshness(store, scan(self._plan.roots, store.settled()))
+            del seen, fresh
+            fresh = self.freshness(store, self._looking.again(store))
+        self._looking.keep(store, fresh)
         health = self._chain.health()
         self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))
         return report

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from memory_tui.events import Event, WatchChanged
 
 if TYPE_CHECKING:
-    from memory_tui.index.watch import Watcher
+    from memory_tui.index.watch import Named, Watcher
     from memory_tui.launch import Plan
 
 
 class Watching:
-    """At most one watcher; `changed` is called when notes were saved, `tell` hears what becomes of it."""
+    """At most one watcher; `changed` hears which paths were saved, None for any; `tell` hears what becomes of it."""
 
-    def __init__(self, plan: Plan, changed: Callable[[], None], tell: Callable[[Event], None]) -> None:
+    def __init__(self, plan: Plan, changed: Callable[[Named], None], tell: Callable[[Event], None]) -> None:
         self.detail = "off"
         """What is done, in words."""
         self._plan = plan

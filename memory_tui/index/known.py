@@ -52,6 +52,8 @@ class Known(Mapping[str, FileRow]):
         """Of the index, as it is known here."""
         self.settled: Settled = {}
         """What the disk has to say of a note for its row to hold without another look."""
+        self.unsettled: set[str] = set()
+        """The paths of all other rows."""
         self._database = database
         self._notes: dict[str, dict[str, tuple[int, int, int]]] = {}
         self._paths: dict[int, str] = {}
@@ -62,7 +64,7 @@ class Known(Mapping[str, FileRow]):
         """Learn everything anew."""
         self.generation, self._asked, self._rows = generation, 0, None
         self._paths, self._notes = {}, {}
-        self.settled = self._notes
+        self.settled, self.unsettled = self._notes, set()
         self._learn(self._database.query(_BRIEF))
 
     def follow(self, generation: int, ids: Sequence[int]) -> None:
@@ -87,10 +89,15 @@ class Known(Mapping[str, FileRow]):
                 if folder != last:
                     last, names = folder, notes.setdefault(folder + slash, {})
                 names[name] = size, mtime, read
+            else:
+                self.unsettled.add(path)
 
     def _forget(self, path: str) -> None:
         folder, slash, name = path.rpartition("/")
-        self._notes.get(folder + slash, {}).pop(name, None)
+        names = self._notes.get(folder + slash, {})
+        if names.pop(name, None) and not names:
+            del self._notes[folder + slash]
+        self.unsettled.discard(path)
         if self._rows is not None:
             self._rows.pop(path, None)
 

@@ -65,13 +65,7 @@ def sort_out(
     Without `roots` only what is out of reach is held. A root that lies on another device than in `devices` was mounted
     or unmounted.
     """
-    found = {note.path for note in scan.found}
-    if scan.quiet + sum(path in known for path in found) == len(known):
-        return Gone()
-    if scan.quiet and roots is not None:
-        # Some are missing: which ones only a list of all of them can tell.
-        found = {note.path for note in look(roots).found}
-    missing = [row for path, row in known.items() if path not in found]
+    missing = _missing(scan, known, roots)
     if not missing:
         return Gone()
     gone = Gone()
@@ -85,6 +79,21 @@ def sort_out(
     if roots is not None and not accepted:
         _doubt(gone, known, roots, {left.path for left in scan.left_out if left.rule == "missing root"})
     return gone
+
+
+def _missing(scan: Scan, known: Mapping[str, FileRow], roots: Roots | None) -> list[FileRow]:
+    """The rows whose notes are not on disk."""
+    found = {note.path for note in scan.found}
+    here = scan.quiet + sum(path in known for path in found)
+    if here == len(known):
+        return []
+    named = [known[path] for path in scan.missing if path in known]
+    if named and here + len(named) == len(known):
+        return named
+    if scan.quiet and roots is not None:
+        # Some are missing: which ones only a list of all of them can tell.
+        found = {note.path for note in look(roots).found}
+    return [row for path, row in known.items() if path not in found]
 
 
 def in_scope(roots: Roots, path: str) -> bool:

@@ -34,6 +34,8 @@ _NEVER_NOTES = frozenset({".git", "node_modules", ".pnpm-store", ".venv", "venv"
 """Folders whose other files come and go in masses."""
 
 Changes = set[tuple[Change, str]]
+Named = frozenset[str] | None
+"""Absolute paths at which something changed; None for anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,16 @@ class _View:
 class Watcher:
     """Calls `on_change` once notes changed and then were left alone for `quiet` seconds.
 
-    It also calls once after it began, and after a root was replaced, because what happened before nobody saw.
+    It hears the absolute paths of files and folders that changed; of single files (root notes, extra files) it is only
+    told that something did. It hears None after the watcher began, after a root was replaced, and wherever it cannot be
+    told what changed, because then everything has to be looked at.
     Where the system gives no events (no handles left, for instance) it lists the folders again and again instead;
     `on_trouble` hears why. Both are called on the watcher's thread.
     """
 
     def __init__(
-        self, roots: Roots, quiet: float, on_change: Callable[[], None], on_trouble: Callable[[str], None],
+        self, roots: Roots, quiet: float, on_change: Callable[[Named], None],
+        on_trouble: Callable[[str], None],
     ) -> None:
         self.armed = threading.Event()
         """Set while changes are seen; what is saved from then on is announced."""
@@ -84,6 +89,7 @@ class Watcher:
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
         self._trouble = ""
         self._changed = False
+        self._named: Named = frozenset()
         self._first = self._last = 0.0
 
     @property
@@ -117,7 +123,7 @@ class Watcher:
 
     def _watch(self, view: _View) -> None:
         """Look at events and statuses until the folders to watch are others."""
-        self._note(True)
+        self._note(None)
         for changes in self._events(view):
             if not self.armed.is_set():
                 folders = f"{len(view.folders)} folder{'' if len(view.folders) == 1 else 's'}"
@@ -125,7 +131,11 @@ class Watcher:
                     else f"watching {folders}"
                 self.armed.set()
             now = _View.of(self._roots)
-            self._note(now != view or any(_can_matter(change, path) for change, path in changes))
+            named = _named(changes)
+            if now.folders != view.folders or _any_gone(view, changes) or (named and self._trouble):
+                self._note(None)
+            elif now != view or named != frozenset():
+                self._note(named)
             self._announce()
             if now.folders != view.folders or _any_gone(view, changes):
                 return
@@ -158,18 +168,19 @@ class Watcher:
             yield {(Change.modified, note.absolute) for note in set(before) ^ set(after)}
             before = after
 
-    def _note(self, changed: bool) -> None:
-        if changed:
-            self._last = time.monotonic()
-            self._first = self._first if self._changed else self._last
-            self._changed = True
+    def _note(self, named: Named) -> None:
+        self._last = time.monotonic()
+        self._first = self._first if self._changed else self._last
+        self._changed = True
+        self._named = None if named is None or self._named is None else self._named | named
 
     def _announce(self) -> None:
         now = time.monotonic()
         settled = now - self._last >= self._quiet or now - self._first >= _PATIENCE * self._quiet
         if self._changed and settled:
             self._changed = False
-            self._on_change()
+            named, self._named = self._named, frozenset()
+            self._on_change(named)
 
 
 def _listing(roots: Roots) -> tuple[Found, ...]:
@@ -182,6 +193,12 @@ def _listing(roots: Roots) -> tuple[Found, ...]:
 def _any_gone(view: _View, changes: Changes) -> bool:
     """Whether a watched folder was deleted or moved away: one made in its place at once can have the same identity."""
     return any((Change.deleted, path) in changes for path, _, _ in view.folders)
+
+
+def _named(changes: Changes) -> Named:
+    """Of which paths there is news; None where a name cannot be told, because it is not UTF-8."""
+    paths = frozenset(path for change, path in changes if _can_matter(change, path))
+    return None if any("\ufffd" in path for path in paths) else paths
 
 
 def _can_matter(change: Change, path: str) -> bool:

@@ -18,11 +18,11 @@ from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.text import js
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.extra import ExtraPath, admitted, entries
-from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Rule, Scan, Settled, Walk, storable
+from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Places, Rule, Scan, Settled, Walk, storable
 
 __all__ = [
     "MAX_BYTES", "ExtraPath", "Found", "LeftOut", "NoteMissing", "PathVerdict", "Roots", "Rule", "Scan",
-    "contained", "destination", "locate", "scan", "storable", "why_path",
+    "contained", "destination", "locate", "scan", "storable", "survey", "why_path",
 ]
 
 ROOT_NOTES = ("MEMORY.md", "memory.md")
@@ -103,6 +103,14 @@ def scan(roots: Roots, settled: Settled | None = None) -> Scan:
     folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which is not the same as a
     workspace whose notes were deleted.
     """
+    return survey(roots, settled)[0]
+
+
+def survey(roots: Roots, settled: Settled | None = None) -> tuple[Scan, Places]:
+    """A scan, and which folders it went through; no folders where more than name and kind decide what is a note.
+
+    Raises like `scan`.
+    """
     base = str(roots.workspace)
     _check_folder(base)
     walk = Walk(base, settled)
@@ -114,9 +122,9 @@ def scan(roots: Roots, settled: Settled | None = None) -> Scan:
             walk.extra(absolute, roots.stored(absolute), admitted(roots.patterns) if roots.patterns else None)
     notes = walk.result()
     if not roots.sessions:
-        return notes
+        return notes, walk.places if walk.plain else {}
     told = transcripts.listing(roots.sessions, roots.archives)
-    return Scan(tuple(sorted(notes.found + told.found)), tuple(sorted(notes.left_out + told.left_out)), notes.quiet)
+    return Scan(tuple(sorted(notes.found + told.found)), tuple(sorted(notes.left_out + told.left_out)), notes.quiet), {}
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:

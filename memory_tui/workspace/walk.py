@@ -57,11 +57,15 @@ class LeftOut(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`."""
+    """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`.
+
+    Where only what was named was looked at, `missing` are the paths at which there is no note now.
+    """
 
     found: tuple[Found, ...]
     left_out: tuple[LeftOut, ...]
     quiet: int = 0
+    missing: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -71,6 +75,18 @@ class Scan(NamedTuple):
 
 Settled = Mapping[str, Mapping[str, tuple[int, int, int]]]
 """Size and modification time of notes, and the latest `ctime_ns` that is no news; by stored folder, then by name."""
+
+
+class Place(NamedTuple):
+    """A folder that was listed: what comes before the names of its notes, its root, and what tells it from others."""
+
+    start: str
+    root: str
+    key: Inode | str
+
+
+Places = Mapping[str, Place]
+"""Folders by absolute path."""
 
 
 def storable(path: str) -> str:
@@ -85,13 +101,17 @@ def storable(path: str) -> str:
 class Walk:
     """Collects notes root by root; the first root that reaches a note wins."""
 
-    def __init__(self, base: str, settled: Settled | None = None) -> None:
+    def __init__(self, base: str, settled: Settled | None = None, places: Places | None = None) -> None:
+        self.places: dict[str, Place] = {}
+        """The folders that were listed."""
+        self.plain = True
+        """Whether every file of theirs is a note by its name and kind alone."""
         self._base = base
         self.quiet = 0
         self._settled: Settled = settled or {}
         self.found: list[Found] = []
         self.left_out: list[LeftOut] = []
-        self._folders: dict[Inode | str, str] = {}
+        self._folders: dict[Inode | str, str] = {place.key: place.start for place in (places or {}).values()}
         self._singles: dict[Inode | str, set[Inode | str]] = {}
         self._wanted: Callable[[str], bool] | None = None
 
@@ -139,6 +159,15 @@ class Walk:
             self._wanted = None
         else:
             self._single(absolute, stored, status)
+
+    def named(self, absolute: str, stored: str, status: os.stat_result, root: str) -> None:
+        """Add a file of a folder below `root` if it is a note."""
+        if not stored.endswith(".md"):
+            self._skip(stored, *_not_note(stored, link=stat.S_ISLNK(status.st_mode)))
+        elif stat.S_ISREG(status.st_mode):
+            self._keep(stored, absolute, status, root)
+        else:
+            self._skip(stored, *_odd(status.st_mode))
 
     def _skip(self, path: str, rule: Rule, detail: str) -> None:
         self.left_out.append(LeftOut(path, rule, detail))
@@ -189,6 +218,7 @@ class Walk:
                 with _listed(folder) as (key, entries):
                     first = self._folders.setdefault(key, prefix)
                     if first is prefix:
+                        self.places[folder] = Place("" if prefix == "." else prefix + "/", root, key)
                         self._read(entries, folder, prefix, root, self._singles.get(key, ()), todo)
                     else:
                         self._skip(prefix, "duplicate", f"The same folder is read as {first}.")
@@ -209,6 +239,7 @@ class Walk:
     ) -> None:
         start = "" if prefix == "." else prefix + "/"
         below = folder if folder.endswith(os.sep) else folder + os.sep
+        self.plain = self.plain and not singles and self._wanted is None
         settled = _NOTHING.get if singles else self._settled.get(start, _NOTHING).get
         quiet = 0
         for entry in entries:
@@ -246,7 +277,7 @@ class Walk:
         elif entry.is_dir(follow_symlinks=False):
             todo.append((absolute, self._nearer(absolute, stored)))
         elif not name.endswith(".md"):
-            self._skip(stored, *_not_note(entry, name))
+            self._skip(stored, *_not_note(name, link=entry.is_symlink()))
         else:
             self._skip(stored, *_odd(entry.stat(follow_symlinks=False).st_mode))
 
@@ -302,8 +333,8 @@ def _key(status: os.stat_result, name: str) -> Inode | str:
     return (status.st_dev, status.st_ino) if status.st_nlink == 1 and status.st_ino else name
 
 
-def _not_note(entry: os.DirEntry[str], name: str) -> tuple[Rule, str]:
-    if entry.is_symlink():
+def _not_note(name: str, *, link: bool) -> tuple[Rule, str]:
+    if link:
         return _odd(stat.S_IFLNK)
     if name.lower().endswith(".md"):
         return "not markdown", "Only names that end in .md in small letters are notes."
