@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,7 @@ class Opening:
                 self.close(store, whole=False)
                 self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
                 store = self._store()
+        self._sweep()
         self.opened = True
         return store
 
@@ -83,6 +85,14 @@ class Opening:
         if self._last is not None or broken != seal.UNCLOSED:
             self._say(f"The index {path} was deleted or emptied; it is made again from the notes.")
         return ""
+
+    def _sweep(self) -> None:
+        """Remove the oldest of what was moved aside, once for each engine, and say so."""
+        from memory_tui.index import aside
+
+        if not self.opened:
+            for text in aside.sweep(self.path, time.time()):
+                self._tell(text)
 
     def _shared(self) -> bool:
         """Whether another process has the index open to keep or to write it."""
