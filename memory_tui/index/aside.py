@@ -1,7 +1,7 @@
 """What becomes of damaged index files that were moved aside: the newest stay, and old ones are removed in the end.
 
-Only what is an index of ours by its name, its owner and the mark in its first page is removed. A file of another program
-that once lay in the place of the index, or one whose first page is gone, stays until somebody moves it.
+Only what is an index of ours by its name, its owner and the mark in its first page is removed. A file of another
+program that once lay in the place of the index, or one whose first page is gone, stays until somebody moves it.
 """
 
 from __future__ import annotations
