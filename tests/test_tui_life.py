@@ -16,6 +16,7 @@ from tui_support import (
     LARGE,
     LONG,
     SMALL,
+    as_the_app_runs,
     ask,
     drive,
     make_app,
@@ -58,6 +59,7 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
     app = MemoryApp(opener, name="notes")
 
     async def run() -> None:
+        as_the_app_runs()
         async with app.run_test(size=LARGE) as pilot:
             await until(lambda: "OPENING" in text_of(app).splitlines()[0])
             await until(lambda: "Opening the index of notes" in text_of(app))
@@ -106,6 +108,7 @@ def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
     writer = hold_the_first_sync(app, until_it_is_left)
 
     async def run() -> None:
+        as_the_app_runs()
         async with app.run_test(size=LARGE) as pilot:
             await until(lambda: app.progress)
             await strike(pilot, "ctrl+q")
@@ -130,6 +133,7 @@ def test_progress_is_in_the_first_line(tmp_path: Path) -> None:
         return text_of(app).splitlines()[0].split("  ")[0].strip()
 
     async def run() -> None:
+        as_the_app_runs()
         async with app.run_test(size=LARGE) as pilot:
             await until(lambda: first().startswith("INDEXING") and first().endswith("/60"))
             seen.set()

@@ -12,7 +12,20 @@ import pytest
 from helpers_time import LONG
 from provider_server import Asked, Handler, Play, serving, well
 from textual.pilot import Pilot
-from tui_support import LARGE, SMALL, drive, make_app, press, rest, sample, settled, text_of, undrawn, until
+from tui_support import (
+    LARGE,
+    SMALL,
+    as_the_app_runs,
+    drive,
+    make_app,
+    press,
+    rest,
+    sample,
+    settled,
+    text_of,
+    undrawn,
+    until,
+)
 
 from memory_tui import events
 from memory_tui.engine import Engine, Options
@@ -57,6 +70,7 @@ def test_the_log_counts_the_vectors_of_a_slow_provider(tmp_path: Path, play: Pla
 
     app = MemoryApp(opener, name="notes")
     async def steps() -> None:
+        as_the_app_runs()
         async with app.run_test(size=LARGE) as pilot:
             await until(lambda: any(isinstance(event, events.FileIndexed) for event in heard))
             gate.set()

@@ -89,6 +89,7 @@ class Background:
         asyncio.set_event_loop(loop)
         try:
             loop.run_until_complete(self._until(stop))
+            loop.run_until_complete(loop.shutdown_asyncgens())  # A body that was being read when it was cancelled.
         finally:
             loop.close()
 

@@ -52,7 +52,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
     lost = ranking.losers()
     nearest, matched = pools(evidence, side, mode, rules.limit)
-    best = float(numbers.score.max()) if len(numbers.rows) else None
+    best = float(np.max(numbers.score)) if len(numbers.rows) else None
     return Trace(
         query=evidence.query, now=evidence.now, mode=mode, profile=rules.profile.name, settings=settings,
         provider=evidence.provider, model=evidence.model, generation=evidence.generation, plan=side.plan,

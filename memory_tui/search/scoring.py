@@ -92,7 +92,7 @@ def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam
     similar: list[float] = []
     rows: list[Floats] = []
     for _ in range(len(raw)):
-        at = int(value.argmax())
+        at = int(np.argmax(value))
         order.append(at)
         similar.append(float(nearness[at]))
         rows.append(likeness(int(items[at]))[items])

@@ -6,12 +6,14 @@ import gc
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.app import ScreenStackError
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.signal import Signal
@@ -112,6 +114,15 @@ class MemoryApp(Doing):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Two greys of our own, for every theme."""
         return greys(self.current_theme)
+
+    def clear_selection(self) -> None:
+        """Mark no text, on a view that is still being made neither.
+
+        From Python 3.12 on, Textual runs what mounts a view before the view is on its stack, and a box of text in it
+        calls this.
+        """
+        with suppress(ScreenStackError):
+            super().clear_selection()
 
     def on_mount(self) -> None:
         """Open the engine beside the first frame."""
@@ -236,4 +247,4 @@ def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> i
     code = app.run()
     if app.error is not None:
         raise app.error
-    return code or 0
+    return app.return_code or 0 if code is None else code
