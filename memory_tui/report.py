@@ -168,7 +168,7 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
             _print()
         _print(f"{hit.score:.3f} {one_line(hit.chunk.citation)}")
         if explain:
-            _arithmetic(hit, trace, evidence)
+            _arithmetic(hit, trace, evidence, first=not place)
         _print(safe(hit.snippet, keep_newlines=True).strip("\n"))
     if trace.empty is not None:
         sentence, next_step = wording.empty(trace.empty)
@@ -177,9 +177,8 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
         _losers(trace)
 
 
-def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence) -> None:
-    lines = [*why.explain(hit, trace),
-             why.terms_line(why.count_terms(trace.plan, evidence.texts[hit.chunk.rowid], trace.profile))]
+def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> None:
+    lines = [*why.explain(hit, trace), why.terms_line(evidence.texts[hit.chunk.rowid], trace, say_how=first)]
     for line in lines:
         value = f"{line.operation or ' '} {line.value:7.3f}" if line.value is not None else ""
         _print(f"    {line.label:<8}{value:<11}{one_line(line.detail)}".rstrip())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_tui import profiles
+from memory_tui.explain.why import words_off
 from memory_tui.explain.wording import label, ordinal, sentence
 from memory_tui.search.trace import Candidate, Trace
 
@@ -90,6 +91,8 @@ def _vector(candidate: Candidate, trace: Trace) -> Stage:
 
 def _text(candidate: Candidate, trace: Trace) -> Stage:
     part, ranks = candidate.text, trace.keyword_ranks
+    if trace.mode == "vectors only":
+        return Stage("By words", (words_off(trace),))
     title = f"By words: {len(ranks)} of {trace.funnel.text_matches:,} matches proposed"
     query = (f"asked: {trace.plan.fts_query}",) if trace.plan.fts_query else ("no word to ask for",)
     at = next((i for i, (ref, _, _) in enumerate(ranks) if ref.rowid == candidate.chunk.rowid), None)

@@ -7,10 +7,16 @@ from typing import Literal
 
 from memory_tui import profiles
 from memory_tui.explain.wording import label, ordinal
-from memory_tui.search.trace import Candidate, QueryPlan, Recalled, Trace
+from memory_tui.search.trace import Candidate, Mode, QueryPlan, Recalled, Trace
 from memory_tui.text import words
 
 Operation = Literal["+", "x", "=", ""]
+
+
+_SIDES: dict[Mode, tuple[str, str]] = {
+    "hybrid": ("hybrid", "sum of both sides"), "vectors only": ("sum", "the vector alone"),
+    "keywords only": ("sum", "the words alone"), "nothing": ("sum", "nothing was searched")}
+"""What the points of the sides add up to, by what was searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ def count_terms(plan: QueryPlan, text: str, profile: str) -> TermCount:
 def explain(candidate: Candidate, trace: Trace) -> list[Line]:
     """The lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
     lines = [_vector(candidate, trace), _text(candidate, trace),
-             Line("hybrid", "sum of both sides", "=", candidate.hybrid)]
+             Line(*_SIDES[trace.mode], "=", candidate.hybrid)]
     lines += _age(candidate, trace)
     if candidate.date_points:
         lines.append(Line("day", f"the query names {trace.plan.day.removeprefix('-')}", "+", candidate.date_points))
@@ -61,8 +67,10 @@ def explain(candidate: Candidate, trace: Trace) -> list[Line]:
     return lines
 
 
-def terms_line(count: TermCount) -> Line:
-    """Matched words with counts, missing words, and words left out."""
+def terms_line(text: str, trace: Trace, *, say_how: bool = True) -> Line:
+    """The words that stand in `text` with counts, those missing, those left out; with `say_how` what is odd about them.
+    """
+    count = count_terms(trace.plan, text, trace.profile)
     present = [f"{word} {n}x" for word, n in count.counts.items() if n]
     missing = [word for word, n in count.counts.items() if not n]
     parts = [", ".join(present)] if present else []
@@ -70,7 +78,17 @@ def terms_line(count: TermCount) -> Line:
         parts.append(f"missing: {', '.join(missing)}")
     if count.dropped:
         parts.append(f"left out: {', '.join(count.dropped)}")
-    return Line("terms", "; ".join(parts) or "no words to look for")
+    how = _how_matched(trace) if say_how else ""
+    return Line("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
+
+
+def _how_matched(trace: Trace) -> str:
+    """What a person would not expect of the words that are shown; empty where there is nothing."""
+    plan = trace.plan
+    said = ["not searched, only counted"] if trace.mode == "vectors only" and plan.words else []
+    if profiles.get(trace.profile).join == "OR" and any(len(word) == 2 and words.is_cjk(word) for word in plan.words):
+        said.append("Chinese, Japanese and Korean text is matched as pairs of characters")
+    return "; ".join(said)
 
 
 def file_line(path: str, trace: Trace) -> Line:
@@ -100,6 +118,8 @@ def _vector(candidate: Candidate, trace: Trace) -> Line:
 
 def _text(candidate: Candidate, trace: Trace) -> Line:
     part, rules = candidate.text, profiles.get(trace.profile)
+    if trace.mode == "vectors only":
+        return Line("text", words_off(trace), "+", 0.0)
     if part.bm25 is None:
         return Line("text", "no word matched" if rules.join == "OR" else "not all words matched", "+", 0.0)
     formula = {"magnitude": f"/ best {trace.text_scale:.2f} = {part.score:.3f}",
@@ -107,6 +127,12 @@ def _text(candidate: Candidate, trace: Trace) -> Line:
                "clamped": f"always {part.score:.1f} in this release"}[rules.text_score]
     steps = [f"bm25 {-part.bm25:.2f}", formula, _rank(part.rank, trace.funnel.text_pool), f"x {part.weight:.2f}"]
     return Line("text", "  ".join(steps), "+", part.points)
+
+
+def words_off(trace: Trace) -> str:
+    """Why words were not searched where vectors answered alone."""
+    on = trace.settings.on("query.hybrid.enabled")
+    return "there is no full-text search" if on else "hybrid is off: words are not searched"
 
 
 def _age(candidate: Candidate, trace: Trace) -> list[Line]:

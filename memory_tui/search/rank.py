@@ -80,11 +80,12 @@ def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, .
 
 def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
     """What became of weights that do not add up to 1."""
-    vector, text = settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
-    if abs(vector + text - 1.0) < 1e-6:
+    vector, text = settings.values["query.hybrid.vectorWeight"], settings.values["query.hybrid.textWeight"]
+    if abs(float(vector.value) + float(text.value) - 1.0) < 1e-6:
         return ()
-    return (Notice("weights", f"vectorWeight {vector:g} and textWeight {text:g} do not add up to 1: they count as "
-                              f"{rules.vector_weight:.2f} and {rules.text_weight:.2f}."),)
+    return (Notice("weights", f"vectorWeight {vector.value:g} ({vector.origin}) and textWeight {text.value:g} "
+                              f"({text.origin}) do not add up to 1: they count as {rules.vector_weight:.2f} and "
+                              f"{rules.text_weight:.2f}."),)
 
 
 class _Ranking:

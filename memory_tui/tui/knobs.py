@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory_tui import profiles
@@ -32,13 +33,17 @@ TRACK, THUMB = "─", "●"
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """One knob as the strip shows it; `ignored` says why it has no effect, or is empty."""
+    """One knob as the strip shows it; `ignored` says why it has no effect, or is empty.
+
+    `counts` is what a weight comes to, of a pair that does not add up to 1; else empty.
+    """
 
     knob: Knob
     value: Scalar
     origin: str
     ignored: str
     changed: bool
+    counts: str = ""
 
     @property
     def shown(self) -> str:
@@ -88,6 +93,7 @@ def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
     """Every knob of the strip in its order, the date as `days` from now."""
     profile = profiles.get(settings.word("profile"))
     found = []
+    counts = _counts(settings)
     for key in TUNE_KEYS:
         value = settings.values[key]
         ignored = profile.ignores.get(key, "")
@@ -97,9 +103,26 @@ def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
             ignored = _NEEDS[key][1]
         changed = value.value != opened.values[key].value
         origin = value.origin if changed else opened.values[key].origin
-        found.append(Dial(BY_KEY[key], value.value, origin, ignored, changed))
+        found.append(Dial(BY_KEY[key], value.value, origin, ignored, changed, counts.get(key, "")))
     frozen = "" if settings.on(_DECAY) else "decay is off, so nothing ages"
     return [*found, Dial(DATE, days, "days from now; type a number, - for the past", frozen, days != 0)]
+
+
+def _counts(settings: Settings) -> dict[str, str]:
+    """What the weights come to, where they do not add up to 1."""
+    raw = {key: settings.number(key) for key in sorted(PAIR, reverse=True)}
+    if abs(sum(raw.values()) - 1) < 1e-6:
+        return {}
+    from memory_tui.search.scoring import normalised_weights
+
+    return {key: show(BY_KEY[key], value) for key, value in zip(raw, normalised_weights(*raw.values()), strict=True)}
+
+
+def weighing(dials: Sequence[Dial]) -> str:
+    """That weights count for something else than they say: `weights .90 : .60 count as .60 : .40`; else empty."""
+    pair = [dial for dial in dials if dial.counts and not dial.ignored]
+    said, counted = (" : ".join(words) for words in ([dial.shown for dial in pair], [dial.counts for dial in pair]))
+    return f"weights {said} count as {counted}" if pair else ""
 
 
 def slider(dial: Dial, width: int) -> str:
@@ -114,5 +137,5 @@ def describe(dial: Dial) -> str:
     if dial.ignored:
         return f"{knob.label} has no effect: {dial.ignored}"
     scope = f"  {knob.low:g} to {knob.top:g}{knob.unit and ' '}{knob.unit}" if dial.slides else ""
-    pair = "; both weights add up to 1" if knob.key in PAIR else ""
+    pair = (f"; counts as {dial.counts}" if dial.counts else "; both weights add up to 1") if knob.key in PAIR else ""
     return f"{knob.label}: {knob.help}{pair}{scope}  ({dial.origin})"

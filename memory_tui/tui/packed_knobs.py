@@ -60,7 +60,8 @@ def _worth_showing(dial: Dial, *, tight: bool) -> bool:
 def _part(dial: Dial, typed: str, *, here: bool) -> Content:
     value = f"{typed}_" if typed else dial.shown
     style = "reverse" if here else "$faint" if dial.ignored else "bold $text-accent" if dial.changed else ""
-    return Content.styled(f"{SHORT[dial.knob.key]} {value}{'*' if dial.changed else ''}".strip(), style)
+    counts = f"→{dial.counts}" if dial.counts and not typed else ""
+    return Content.styled(f"{SHORT[dial.knob.key]} {value}{'*' if dial.changed else ''}{counts}".strip(), style)
 
 
 def explained(dial: Dial, width: int) -> Content:

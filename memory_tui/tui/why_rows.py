@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from memory_tui.explain import wording
 from memory_tui.explain.stages import in_a_line, stages
-from memory_tui.explain.why import Line, count_terms, explain, file_line, terms_line
+from memory_tui.explain.why import Line, explain, file_line, terms_line
 from memory_tui.search.trace import ChunkRef, Recalled
 from memory_tui.text.display import one_line, safe
 from memory_tui.tui.paint import Piece, fit_path, wrap
@@ -159,7 +159,7 @@ def _facts(subject: Subject) -> list[Line]:
     text = subject.evidence.texts.get(chunk.rowid, subject.candidate.snippet)
     if subject.answer is not None and subject.answer.best is not None:
         text = subject.answer.best.text
-    terms = terms_line(count_terms(subject.trace.plan, text, subject.trace.profile))
+    terms = terms_line(text, subject.trace)
     others = [Line("also", f"{other.chunk.citation}  {wording.label(other.fate).lower()}")
               for other in (subject.answer.others[:NAMED] if subject.answer else ())]
     return [terms, file_line(chunk.path, subject.trace), *others, *facts]

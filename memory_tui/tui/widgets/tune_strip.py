@@ -18,7 +18,7 @@ from memory_tui.settings import Scalar
 from memory_tui.text.display import one_line
 from memory_tui.tui import packed_knobs
 from memory_tui.tui.actions import bindings
-from memory_tui.tui.knobs import SHORT, Dial, describe, dials, slider
+from memory_tui.tui.knobs import SHORT, Dial, describe, dials, slider, weighing
 from memory_tui.tui.paint import fit
 from memory_tui.tui.session import Tuning
 
@@ -74,7 +74,7 @@ class TuneStrip(Widget, can_focus=True):
             return
         self._dials, self._verdict, self._letter, self._written = known
         said = f"against {letter}: {verdict}" if verdict else one_line(tuning.written)
-        self.border_title = Content(f"Tune  {said}".rstrip())
+        self.border_title = Content("  ".join(filter(None, ("Tune", weighing(shown), said))))
         self._describe()
         self.refresh()
 

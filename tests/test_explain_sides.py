@@ -1,0 +1,100 @@
+"""What is said when only one side is searched, when weights do not add up to 1, and of words without blanks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tui_support import NOW, sample
+
+from memory_tui.engine import Engine, Options
+from memory_tui.explain.stages import stages
+from memory_tui.explain.why import explain, terms_line
+from memory_tui.search.trace import Trace
+from memory_tui.tui.knobs import describe, dials, weighing
+from memory_tui.tui.packed_knobs import placed
+
+QUESTION = "how is the omada vlan set up"
+PAIRS = "Chinese, Japanese and Korean text is matched as pairs of characters"
+
+Ask = Callable[..., tuple[Trace, Engine]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Iterator[Ask]:
+    """Asks the sample workspace with some settings."""
+    workspace = sample(tmp_path / "notes")
+    opened: list[Engine] = []
+
+    def run(question: str, *changes: tuple[str, str], provider: str = "scripted") -> tuple[Trace, Engine]:
+        engine = Engine.open(Options(workspace=str(workspace), index=str(tmp_path / f"{provider}.sqlite"), now=NOW,
+                                     provider=provider, changes=(("sync.watch", "false"), *changes)))
+        opened.append(engine)
+        engine.sync()
+        return engine.search(question), engine
+
+    yield run
+    for engine in opened:
+        engine.close()
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
+@pytest.mark.parametrize(("changes", "provider", "side", "label"), [
+    ((("query.hybrid.enabled", "false"),), "scripted", "the vector alone", "sum"),
+    ((), "none", "the words alone", "sum"), ((), "scripted", "sum of both sides", "hybrid")])
+def test_each_line_is_true_and_they_add_up(ask: Ask, profile: str, changes: tuple[tuple[str, str], ...],
+                                           provider: str, side: str, label: str) -> None:
+    trace, _ = ask("printer", *changes, ("profile", profile), ("query.minScore", "0"), provider=provider)
+    assert trace.recalled
+    for hit in trace.recalled:
+        lines = {line.label: line for line in explain(hit, trace)}
+        assert lines[label].detail == side
+        running = 0.0
+        for line in lines.values():
+            if line.operation == "+":
+                running += line.value or 0.0
+            elif line.operation == "x":
+                running *= line.value or 0.0
+            elif line.operation == "=":
+                assert line.value == pytest.approx(running), line.label
+        text = lines["text"].detail
+        if side == "the vector alone":
+            assert text == "hybrid is off: words are not searched"
+            assert [stage.lines for stage in stages(hit, trace) if stage.title == "By words"] == [(text,)]
+        else:
+            assert "hybrid is off" not in text
+
+
+def test_words_that_nobody_searched_are_only_counted(ask: Ask) -> None:
+    trace, _ = ask(QUESTION, ("query.hybrid.enabled", "false"))
+    detail = terms_line("omada vlan vlan", trace).detail
+    assert "vlan 2x" in detail
+    assert detail.endswith("  (not searched, only counted)")
+
+
+def test_pairs_of_characters_are_explained_where_there_are_some(ask: Ask) -> None:
+    trace, _ = ask("外婆 药物过敏")
+    assert "missing: 药物, 物过, 过敏" in terms_line("外婆", trace).detail
+    assert terms_line("外婆", trace).detail.endswith(f"  ({PAIRS})")
+    assert PAIRS not in terms_line("外婆", trace, say_how=False).detail
+    trace, _ = ask("printer cellar")
+    assert PAIRS not in terms_line("printer", trace).detail
+    trace, _ = ask("外婆 药物过敏", ("profile", "openclaw-2026.3"))
+    assert PAIRS not in terms_line("外婆", trace).detail, "these rules cut nothing"
+
+
+def test_weights_that_do_not_add_up_say_what_they_come_to(ask: Ask) -> None:
+    trace, engine = ask("printer", ("vectorWeight", "0.9"))
+    said = next(notice.message for notice in trace.notices if notice.code == "weights")
+    assert said == ("vectorWeight 0.9 (the command line) and textWeight 0.6 (profile recommended) do not add up to 1: "
+                    "they count as 0.60 and 0.40.")
+    shown = dials(engine.settings, engine.settings)
+    assert weighing(shown) == "weights .90 : .60 count as .60 : .40"
+    vector = next(dial for dial in shown if dial.knob.key == "query.hybrid.vectorWeight")
+    assert "counts as .60" in describe(vector)
+    assert "vec .90→.60  txt .60→.40" in placed(shown, -1, "", 200)[0][0].plain
+    assert engine.rank(engine.gather("printer"), engine.settings).recalled[0].vector.weight == pytest.approx(0.6)
+    turned = dials(engine.settings.update({"query.hybrid.vectorWeight": 0.7, "query.hybrid.textWeight": 0.3}, "here"),
+                   engine.settings)
+    assert weighing(turned) == ""
