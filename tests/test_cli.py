@@ -358,6 +358,18 @@ def test_a_reader_that_has_seen_enough_is_no_error(workspace: Path, tmp_path: Pa
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "none"])
+def test_a_missing_folder_is_the_only_complaint(run: Callable, tmp_path: Path, terminal: bool,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
+    code, out, err = run(str(tmp_path / "nowhere"), folder=None)
+    assert code == 2
+    assert out == ""
+    assert f"There is no folder {tmp_path / 'nowhere'}." in err
+    assert "terminal" not in err
+
+
 def test_a_terminal_that_knows_only_ascii_gets_an_answer(workspace: Path, tmp_path: Path) -> None:
     done = child("search", "乌龙茶", "--workspace", str(workspace), "--index", str(tmp_path / "i"),
                  env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"})

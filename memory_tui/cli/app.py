@@ -30,28 +30,35 @@ def _open(given: argparse.Namespace) -> int:
 
 def _demo(given: argparse.Namespace) -> int:
     import datetime as dt
-    import tempfile
     from dataclasses import replace
-    from pathlib import Path
 
     from memory_tui import demo
+    from memory_tui.demo import folders
 
     if hasattr(given, "workspace") or hasattr(given, "config"):
         raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
     now = moment(given)
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
-    with tempfile.TemporaryDirectory(prefix="memory-tui-demo-") as folder:
-        workspace = demo.materialize(Path(folder) / "workspace", today)
+    with folders.own() as folder:
+        workspace = demo.materialize(folder / "workspace", today)
         given_here = options(given)
         # Its folder is gone when it ends, so nobody would find the marks of it again.
         chosen = replace(given_here, workspace=str(workspace), changes=(("recall.marks", "false"), *given_here.changes))
         if chosen.index is None:
-            chosen = replace(chosen, index=str(Path(folder) / "index.sqlite"))
+            chosen = replace(chosen, index=str(folder / "index.sqlite"))
         return _run(chosen, "", demo.SUGGESTED)
 
 
 def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    from pathlib import Path
+
+    from memory_tui import launch
+
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
+        # What is wrong with the workspace comes first: nobody needs a terminal to be told.
+        launch.plan(chosen)
+    if not terminal:
         raise MemoryTuiError("The app needs a terminal, and this is not one.",
                              "Use a command such as memory-tui search; memory-tui --help lists them.")
     from memory_tui.tui.app import run

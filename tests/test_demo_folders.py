@@ -1,0 +1,114 @@
+"""The folder of a demo that was killed is swept away when the next demo starts, and nothing else ever is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.demo import folders
+from memory_tui.index import lock
+
+CHILD = """
+import sys
+from memory_tui.demo import folders
+with folders.own() as folder:
+    (folder / "workspace").mkdir()
+    (folder / "workspace" / "MEMORY.md").write_text("a note")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of its own, for this process and its children."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def child(temporary: Path) -> Iterator[subprocess.Popen[str]]:
+    """A demo in another process, which ends when its input does."""
+    with subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        yield process
+        process.kill()
+
+
+def made(child: subprocess.Popen[str]) -> Path:
+    assert child.stdout is not None
+    return Path(child.stdout.readline().strip())
+
+
+def test_a_demo_removes_its_own_folder(temporary: Path) -> None:
+    with folders.own() as folder:
+        assert folder.parent == temporary
+        assert lock.living(folder / folders.MARK) is not None
+    assert not folder.exists()
+
+
+def test_the_folder_of_a_killed_demo_goes_and_that_of_a_living_one_stays(
+        temporary: Path, child: subprocess.Popen[str]) -> None:
+    folder = made(child)
+    assert folder.parent == temporary
+    assert folders.sweep(temporary) == []
+    assert (folder / "workspace" / "MEMORY.md").exists()
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert (folder / "workspace" / "MEMORY.md").exists(), "nobody tidied up"
+    with folders.own() as mine:
+        assert not folder.exists()
+        assert mine.exists()
+
+
+def test_nothing_else_is_removed(temporary: Path) -> None:
+    dead = json.dumps({"pid": os.getpid(), "started": "1", "since": 0.0})
+    elsewhere = temporary / "elsewhere"
+    for name in ("memory-tui-demo-unmarked", "memory-tui-demo-damaged", "memory-tui-demo-ours", "other-demo"):
+        (temporary / name).mkdir()
+        (temporary / name / "note.md").write_text("a note")
+    elsewhere.mkdir()
+    (elsewhere / "note.md").write_text("a note")
+    (elsewhere / "demo.lock").write_text(dead)
+    (temporary / "memory-tui-demo-file").write_text("a file")
+    (temporary / "memory-tui-demo-link").symlink_to(elsewhere)
+    (temporary / "other-demo" / "demo.lock").write_text(dead)
+    (temporary / "memory-tui-demo-damaged" / "demo.lock").write_text("{")
+    (temporary / "memory-tui-demo-ours" / "demo.lock").write_text(
+        json.dumps({"pid": os.getpid(), "started": lock.process_start(os.getpid()), "since": 0.0}))
+    linked = temporary / "memory-tui-demo-linkedmark"
+    linked.mkdir()
+    (linked / "demo.lock").symlink_to(elsewhere / "demo.lock")
+    before = sorted(temporary.rglob("*"))
+    assert folders.sweep(temporary) == []
+    assert sorted(temporary.rglob("*")) == before
+
+
+def test_a_process_with_the_same_number_is_another_one(temporary: Path) -> None:
+    old = temporary / "memory-tui-demo-old"
+    (old / "workspace").mkdir(parents=True)
+    (old / "workspace" / "link").symlink_to(temporary)
+    (old / "demo.lock").write_text(json.dumps({"pid": os.getpid(), "started": "1", "since": 0.0}))
+    if not lock.process_start(os.getpid()):
+        pytest.skip("This system does not tell when a process started.")
+    assert folders.sweep(temporary) == [old]
+    assert not old.exists()
+    assert temporary.exists()
+
+
+def test_a_folder_whose_lock_is_held_stays(temporary: Path) -> None:
+    """As by a demo in another container, whose process number means nothing here."""
+    folder = temporary / "memory-tui-demo-held"
+    folder.mkdir()
+    with lock.WriterLock.acquire(folder / folders.MARK) or pytest.fail("it was free"):
+        (folder / "demo.lock").write_text(json.dumps({"pid": os.getpid(), "started": "1", "since": 0.0}))
+        assert folders.sweep(temporary) == []
+    assert folder.exists()
