@@ -157,3 +157,19 @@ def test_a_very_long_line_takes_no_longer_than_its_length() -> None:
 def test_nothing_is_loaded_before_a_text_is_looked_at() -> None:
     code = "import sys, memory_tui.text.secrets; sys.exit('detect_secrets' in sys.modules or 'requests' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_titles_and_lists_show_no_secret(name: str) -> None:
+    text = f"Remember in memory/2026-03-20.md: {SAMPLES[name]}"
+    found = secrets.find(text)
+    assert found, name
+    shown = secrets.masked(text)
+    assert all(text[one.start:one.end] not in shown for one in found)
+    assert secrets.MASK in shown
+    assert secrets.masked(shown) == shown
+
+
+def test_what_holds_no_secret_is_shown_as_it_is() -> None:
+    for text in ("Edit memory/2026-03-20.md", "Remember in a.md: the key is under the mat", "", "密码在抽屉里"):
+        assert secrets.masked(text) == text

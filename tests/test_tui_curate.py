@@ -230,6 +230,27 @@ def test_a_log_that_is_not_there_is_begun(workspace: Path, size: tuple[int, int]
     drive(app, steps, size)
 
 
+def test_a_secret_stands_in_no_title_but_in_the_note(app: MemoryApp, workspace: Path) -> None:
+    secret = "Tr0ub4dor" + "&3xYz"
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "a")
+        await enter(pilot, f"password: {secret}")
+        await press(pilot, "enter")
+        await until(lambda: secret in (workspace / LOG).read_text("utf-8"))
+        await settled(pilot)
+        assert secret not in said(app)
+        await press(pilot, "T", "H")
+        await until(lambda: app.screen.query_one(Changes).entry is not None)
+        shown = [line[:line.find("Difference")] if "Difference" in line else line for line in text_of(app).splitlines()]
+        title = next(line for line in shown if "Remember in" in line)
+        assert "password: ***" in title
+        assert app.engine is not None
+        assert secret not in app.engine.curator.history(LOG)[0].title
+
+    drive(app, steps)
+
+
 def test_a_log_that_is_not_there_is_not_begun_read_only(workspace: Path) -> None:
     (workspace / "memory" / f"{TODAY}.md").unlink()
     app = make_app(workspace, read_only=True)

@@ -8,6 +8,7 @@ import re
 from memory_tui.curate.lines import HEADING, ITEM, Lines, edited
 from memory_tui.curate.record import Change, FileChange
 from memory_tui.errors import EditRefused
+from memory_tui.text.secrets import masked
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -40,7 +41,9 @@ def capture(text: str, now: dt.datetime, log: bytes | None, model: bytes | None 
             new = Lines(new.bom, tuple(line.replace("\n", "\r\n") for line in new.lines))
     else:
         new = old.insert(len(old.lines) + 1, [*_gap(texts), *entry])
-    return Change("capture", f"Remember in {path}: {said.splitlines()[0][:60]}", (FileChange(path, log, new.data),))
+    # A secret is looked for before the line is cut, because half of it would not be known for one.
+    title = f"Remember in {path}: {masked(said.splitlines()[0])[:60]}"
+    return Change("capture", title, (FileChange(path, log, new.data),))
 
 
 def beginning(day: dt.date, model: bytes | None) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_tui.errors import EditRefused
+from memory_tui.text.secrets import masked
 
 _SECONDS = 20.0
 _FORMAT = "%H%x00%at%x00%an%x00%s%x00"
@@ -31,12 +32,15 @@ class GitFailed(EditRefused):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit: its full hash, `at` in epoch seconds (author's date), author and first line."""
+    """A commit: its full hash, `at` in epoch seconds (author's date), author and first line, secrets masked."""
 
     hash: str
     at: float
     author: str
     subject: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "subject", masked(self.subject))
 
 
 class History:

@@ -136,8 +136,7 @@ def _place(entry: Entry) -> Place:
 
 def masked(text: str) -> str:
     """The beginning of `text` with everything that looks like a secret left out."""
-    for found in reversed(secrets.find(text)):
-        text = f"{text[:found.start]}***{text[found.end:]}"
+    text = secrets.masked(text)
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
 
 

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from memory_tui.curate.record import Busy, Change, FileChange, ThreeWay
 from memory_tui.errors import EditRefused, IndexUnavailable
 from memory_tui.index.lock import WriterLock
+from memory_tui.text.secrets import masked
 
 KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""
@@ -58,6 +59,10 @@ class Entry:
     redoes: int = 0
     left: tuple[str, ...] = ()
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        # Journals of earlier versions hold titles as they were.
+        object.__setattr__(self, "title", masked(self.title))
 
     @property
     def paths(self) -> tuple[str, ...]:

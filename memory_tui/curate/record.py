@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from memory_tui.curate.merge import Merge
 from memory_tui.errors import EditRefused
+from memory_tui.text.secrets import masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class FileChange:
 class Change:
     """One or several notes that change together. `title` is a sentence; `notes` are what a person should know of it.
 
+    Neither holds what looks like a secret: they go into lists, messages and the journal.
     `kind` is capture, edit, new, promote, demote, merge, delete, archive, trash, rename, undo or redo.
     """
 
@@ -33,6 +35,10 @@ class Change:
     title: str
     files: tuple[FileChange, ...]
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", masked(self.title))
+        object.__setattr__(self, "notes", tuple(map(masked, self.notes)))
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -37,8 +37,12 @@ _HOLDS: Mapping[str, tuple[str, ...]] = {
     "Slack Token": ("xox", "slack.com"), "SoftLayer Credentials": (*_WORDS, "softlayer.com"),
     "Square OAuth Secret": ("sq0csp",), "Stripe Access Key": ("k_live_",), "Telegram Bot Token": (":",),
 }
+MASK = "***"
 _LABELS_HOLD = (*_WORDS, "secret", "contra", "senha", "mot de", "密", "パス", "암호", "비밀", "парол", "كلمة", "hasło",
                 "haslo", "şifre", "sifre")
+
+_HINTS = frozenset({*_LABELS_HOLD, *(word for words in _HOLDS.values() for word in words)} - {":"})
+"""What a text has to hold, in lower case, to be looked through at all; keys of no other mark are long words."""
 
 # As people write them in notes: `**Password:** x`, `| Passwort | x |`, `密码：x`, `the password is x`.
 _LABEL = re.compile(
@@ -85,6 +89,15 @@ def find(text: str) -> tuple[Finding, ...]:
         else:
             found.append(Finding(kind, text.count("\n", 0, start) + 1, start, end))
     return tuple(found)
+
+
+def masked(text: str) -> str:
+    """`text` without what looks like a secret, for titles and lists; plain text costs next to nothing."""
+    if not (_LONG.search(text) or any(word in text.lower() for word in _HINTS)):
+        return text
+    for found in reversed(find(text)):
+        text = f"{text[:found.start]}{MASK}{text[found.end:]}"
+    return text
 
 
 def kinds(text: str) -> tuple[str, ...]:
