@@ -7,7 +7,7 @@ from helpers_search import evidence, settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.explain import why, wording
+from memory_tui.explain import proposed, why, wording
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import (
     AllBelowGate,
@@ -212,3 +212,11 @@ def test_raising_min_score_never_recalls_more(found: object, chosen: Settings, f
     few = rank(found, plain.set("query.minScore", high, "test"))  # type: ignore[arg-type]
     many = rank(found, plain.set("query.minScore", low, "test"))  # type: ignore[arg-type]
     assert few.funnel.over_gate <= many.funnel.over_gate
+
+
+@given(any_evidence, any_settings)
+def test_one_candidate_is_found_by_its_row_without_the_others(found: object, chosen: Settings) -> None:
+    known = {candidate.chunk.rowid: candidate for candidate in every(rank(found, chosen))}  # type: ignore[arg-type]
+    trace = rank(found, chosen)  # type: ignore[arg-type]
+    for row, ref in found.refs.items():  # type: ignore[attr-defined]
+        assert proposed.find(trace, found, row) == known.get(ref.rowid)  # type: ignore[arg-type]

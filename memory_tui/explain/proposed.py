@@ -78,7 +78,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
                        openclaw=side, recommended=side, keywords=None)
     # Variety chooses among candidates and changes no number of them.
     plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")
-    return find(rank(supposed, plain), small.refs[at].rowid)
+    return find(rank(supposed, plain), supposed, at)
 
 
 def _bm25(evidence: Evidence, side: Side, row: int) -> float | None:
@@ -88,6 +88,8 @@ def _bm25(evidence: Evidence, side: Side, row: int) -> float | None:
     return min(found, default=None)
 
 
-def find(trace: Trace, rowid: int) -> Candidate | None:
-    """The candidate of `trace` that is the chunk `rowid`."""
-    return next((c for c in (*trace.recalled, *trace.lost) if c.chunk.rowid == rowid), None)
+def find(trace: Trace, evidence: Evidence, row: int) -> Candidate | None:
+    """The candidate of `trace`, which ranks `evidence`, that stands at `row`; only its own record is written out."""
+    rowid = evidence.refs[row].rowid
+    recalled = next((candidate for candidate in trace.recalled if candidate.chunk.rowid == rowid), None)
+    return recalled or trace.lost.at_row(row)

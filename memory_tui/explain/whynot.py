@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -113,18 +112,14 @@ class Inquest:
         self.trace = rank(evidence, settings)
         self._side = proposed.side_of(evidence, settings)
 
-    @cached_property
-    def _candidates(self) -> Mapping[int, Candidate]:
-        return {c.chunk.rowid: c for c in (*self.trace.recalled, *self.trace.lost)}
-
     def fate(self, row: int, text: str) -> Fate:
         """What became of the chunk at `row`, whose text is `text`."""
-        found = self._candidates.get(self.evidence.refs[row].rowid)
+        found = proposed.find(self.trace, self.evidence, row)
         return found.verdict if found is not None else self._pool_gate(row, text)
 
     def merit(self, row: int) -> tuple[int, float]:
         """How far a chunk got, to sort by: recalled, over the gate, held back by its age, scored, near by cosine."""
-        found = self._candidates.get(self.evidence.refs[row].rowid)
+        found = proposed.find(self.trace, self.evidence, row)
         if found is None:
             cosine = self.evidence.cosine
             return 0, float(cosine[row]) if cosine is not None and not np.isnan(cosine[row]) else -1.0
@@ -138,7 +133,7 @@ class Inquest:
     def account(self, row: int, text: str) -> Account:
         """The fate of a chunk with its numbers."""
         ref = self.evidence.refs[row]
-        real = self._candidates.get(ref.rowid)
+        real = proposed.find(self.trace, self.evidence, row)
         if real is not None:
             return Account(ref, real.verdict, real, True, text)
         supposed = proposed.as_if_proposed(self.evidence, self.trace, row, text)

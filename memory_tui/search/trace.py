@@ -186,6 +186,18 @@ class Lazy(Sequence[Item]):
     __hash__ = None  # type: ignore[assignment]
 
 
+class Losers(Lazy[Candidate]):
+    """Who was not recalled, by falling score; `rows` are where they stand in the evidence."""
+
+    def __init__(self, rows: Sequence[int], make: Callable[[int], Candidate]) -> None:
+        super().__init__(len(rows), make)
+        self._rows = rows
+
+    def at_row(self, row: int) -> Candidate | None:
+        """The loser that stands at `row` of the evidence, without the others being written out."""
+        return self[self._rows.index(row)] if row in self._rows else None
+
+
 # --- the whole -----------------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +318,7 @@ class Trace:
     """What a score had to reach: minScore, or the relaxed floor when that was used."""
     funnel: Funnel
     recalled: tuple[Candidate, ...]
-    lost: Sequence[Candidate]
+    lost: Losers
     unsearchable: tuple[Unsearchable, ...]
     notices: tuple[Notice, ...]
     empty: EmptyReason | None
