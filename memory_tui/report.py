@@ -1,4 +1,7 @@
-"""What the command line prints: lines for a person, made safe to show, or JSON that any terminal survives."""
+"""What the command line prints: lines for a person, made safe to show, or JSON that any terminal survives.
+
+Hooks and prompts print plain text, and an agent waits for them: what only other answers need is imported by those.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.errors import MemoryTuiError, QueryError
-from memory_tui.events import BatchNews, Event
-from memory_tui.explain import compared, record, why, wording
 from memory_tui.text.display import one_line, safe
 
 if TYPE_CHECKING:
     from memory_tui.consent import Agreement
     from memory_tui.engine import Engine
+    from memory_tui.events import Event
     from memory_tui.index.compare import Comparison
     from memory_tui.index.sync import SyncReport
     from memory_tui.index.their_record import TheirProblem
@@ -56,6 +58,8 @@ def _warn(text: str) -> None:
 
 def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     """What an `index` run did."""
+    from memory_tui.explain import record, wording
+
     if as_json:
         data(record.plain(outcome))
         return
@@ -73,6 +77,9 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
 
 def news(event: Event) -> None:
     """What a batch job does, while a command waits for it."""
+    from memory_tui.events import BatchNews
+    from memory_tui.explain import wording
+
     if isinstance(event, BatchNews):
         _warn(f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
               f"{event.detail and ', '}{one_line(event.detail)}")
@@ -94,6 +101,8 @@ def _nothing(value: Status, name: str) -> str:
 
 def status(value: Status, *, as_json: bool) -> None:
     """The state of workspace, index, provider and freshness."""
+    from memory_tui.explain import record, wording
+
     if as_json:
         data(record.plain(value))
         return
@@ -152,6 +161,7 @@ def _part(part: dict[str, Any]) -> str:
 
 def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
     """One answer, with the arithmetic when `explain`."""
+    from memory_tui.explain import record, wording
     from memory_tui.search.faults import NOT_COPIED
 
     evidence = engine.gather(query, source=source)
@@ -178,6 +188,8 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
 
 
 def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> None:
+    from memory_tui.explain import why
+
     lines = [*why.explain(hit, trace), why.terms_line(evidence.texts[hit.chunk.rowid], trace, say_how=first)]
     for line in lines:
         value = f"{line.operation or ' '} {line.value:7.3f}" if line.value is not None else ""
@@ -185,6 +197,8 @@ def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool
 
 
 def _losers(trace: Trace) -> None:
+    from memory_tui.explain import wording
+
     funnel = trace.funnel
     _print(f"\n{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
            f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
@@ -209,6 +223,8 @@ _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 def line(engine: Engine, asked: Question, source: str) -> None:
     """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
+    from memory_tui.explain import record
+
     try:
         if asked.problem:
             raise QueryError(f"The question cannot be read: {asked.problem}.", 'Write {"id": 1, "query": "..."}.')
@@ -224,6 +240,8 @@ def line(engine: Engine, asked: Question, source: str) -> None:
 
 def note(value: Note, *, as_json: bool) -> None:
     """A note or some of its lines."""
+    from memory_tui.explain import record, wording
+
     if as_json:
         data(record.plain(value))
         return
@@ -239,6 +257,8 @@ def note(value: Note, *, as_json: bool) -> None:
 
 def path(value: FileVerdict, *, as_json: bool) -> None:
     """Whether a path is part of the memory, and why."""
+    from memory_tui.explain import record
+
     if as_json:
         data(record.plain(value))
         return
@@ -250,6 +270,8 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
 
 def comparison(value: Comparison | TheirProblem, *, as_json: bool) -> None:
     """What OpenClaw's own index holds of the notes, or why it cannot be told."""
+    from memory_tui.explain import record
+
     if as_json:
         data(record.plain(value))
     elif value.state == "ok":
@@ -261,6 +283,8 @@ def comparison(value: Comparison | TheirProblem, *, as_json: bool) -> None:
 
 
 def _compared(value: Comparison) -> None:
+    from memory_tui.explain import compared
+
     for label, text in compared.statements(value):
         _print(f"{label + ':':<16}{one_line(text)}")
     for label, text in compared.objections(value):
@@ -272,6 +296,8 @@ def _compared(value: Comparison) -> None:
 
 def config(value: Survey, *, as_json: bool) -> None:
     """Every documented value of the configuration, with where it came from and what it does."""
+    from memory_tui.explain import record
+
     if as_json:
         data(record.plain(value))
         return

@@ -386,6 +386,16 @@ def test_the_server_starts_without_the_web_half_of_the_sdk_and_without_the_scree
     assert ran.stdout == "True\n[]\n"
 
 
+@pytest.mark.parametrize("needed", ["sdk\nsdk.load()\nfrom memory_tui.agent import host, server",
+                                    "claude_code\nfrom memory_tui import report"])
+def test_what_a_greeting_or_a_hook_does_not_need_is_not_imported_for_it(needed: str) -> None:
+    code = (f"import sys\nfrom memory_tui import cli\nfrom memory_tui.agent import {needed}\n"
+            "print([name for name in ('memory_tui.engine', 'memory_tui.explain', 'memory_tui.search', 'numpy', 'apsw', "
+            "'memory_tui.launch', 'memory_tui.agent.tools', 'memory_tui.config') if name in sys.modules])")
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
 def test_an_sdk_that_is_built_otherwise_is_imported_as_it_is() -> None:
     code = ("import sys\nfrom memory_tui.agent import sdk\nsdk._hollow = lambda name, places: 1 / 0\n"
             "print(sdk.load(), 'starlette' in sys.modules)\nfrom memory_tui.agent import server\n"
