@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from tui_support import NOW, sample
 
 from memory_tui.engine import Engine, Options
 from memory_tui.explain.stages import stages
-from memory_tui.explain.why import explain, terms_line
+from memory_tui.explain.why import Line, explain, terms_line
 from memory_tui.search.trace import Trace
 from memory_tui.tui.knobs import describe, dials, weighing
 from memory_tui.tui.packed_knobs import placed
+from memory_tui.tui.why_rows import packed_rows
 
 QUESTION = "how is the omada vlan set up"
 PAIRS = "Chinese, Japanese and Korean text is matched as pairs of characters"
@@ -82,6 +84,18 @@ def test_pairs_of_characters_are_explained_where_there_are_some(ask: Ask) -> Non
     assert PAIRS not in terms_line("printer", trace).detail
     trace, _ = ask("外婆 药物过敏", ("profile", "openclaw-2026.3"))
     assert PAIRS not in terms_line("外婆", trace).detail, "these rules cut nothing"
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_low_pane_cuts_no_fact(ask: Ask, width: int) -> None:
+    trace, _ = ask("外婆 药物过敏", ("vectorWeight", "0.9"))
+    facts = [*explain(trace.recalled[0], trace), terms_line("外婆", trace),
+             *(Line("notice", notice.message) for notice in trace.notices)]
+    rows = ["".join(text for text, _ in row) for row in packed_rows(facts, width)]
+    assert all(cell_len(row) <= width for row in rows)
+    shown = "".join("".join(rows).split())
+    for fact in facts:
+        assert "".join(fact.detail.split()) in shown, fact.label
 
 
 def test_weights_that_do_not_add_up_say_what_they_come_to(ask: Ask) -> None:

@@ -221,7 +221,7 @@ def test_a_log_that_is_not_there_is_begun(workspace: Path, size: tuple[int, int]
         assert area.cursor_location == (2, 0)
         await enter(pilot, "- A first line.")
         await press(pilot, "escape", "n", "ctrl+s")
-        assert log.read_text("utf-8") == f"# {TODAY}\n\n- A first line."
+        assert log.read_text("utf-8") == f"# {TODAY}\n\n- A first line.\n"
         await until(lambda: "A first line." in text_of(app))
         await press(pilot, "u")
         await until(lambda: not log.exists())

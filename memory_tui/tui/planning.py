@@ -147,8 +147,13 @@ def impact(engine: Engine, path: str, before: bytes | None, text: str, query: st
 
 
 def saved(engine: Engine, path: str, before: bytes | None, text: str) -> Done:
-    """Write what an editor made of a note, if it is still what was opened. Raises Conflict when it is not."""
+    """Write what an editor made of a note, if it is still what was opened. Raises Conflict when it is not.
+
+    A note that is begun ends with a line end, so that what an agent appends stands on a line of its own.
+    """
     curator = engine.curator
+    if before is None and not text.endswith("\n"):
+        text += "\n"
     return curator.apply(curator.plan.edit(path, before, text), merging=False)
 
 

@@ -71,7 +71,7 @@ def sum_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
 
 
 def packed_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
-    """Facts for a pane of few lines: side by side, as many as fit a line."""
+    """Facts for a pane of few lines: side by side, as many as fit a line; longer ones on lines of their own."""
     row: Row = []
     used = 0
     for line in lines:
@@ -82,9 +82,21 @@ def packed_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
         if row and used + 3 + length > width:
             yield row
             row, used = [], 0
+        if length > width:
+            yield from _in_lines(pieces, width)
+            continue
         row += [("   ", ""), *pieces] if row else pieces
         used += length + (3 if used else 0)
-    yield row
+    if row:
+        yield row
+
+
+def _in_lines(pieces: Row, width: int) -> Iterator[Row]:
+    """A fact that is longer than a line: its label, then all of it, set in."""
+    (label, style), *rest = pieces
+    words = "".join(text for text, _ in rest).strip()
+    for number, (start, end) in enumerate(wrap(words, width - len(label) - 1)):
+        yield [(" " * len(label) if number else label, style), (f" {words[start:end].rstrip()}", "")]
 
 
 def folded(text: str, width: int, style: str = "", indent: int = 0) -> Iterator[Row]:
