@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 # Textual reads these when it is imported.
@@ -35,13 +36,24 @@ settings.register_profile("explore", print_blob=True, **_UNHURRIED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+PLACES = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _private_places_of_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nor does what a whole module shares, which is made before the places of its first test are."""
+    home = tmp_path_factory.mktemp("home-of-modules")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in PLACES:
+            patch.setenv(name, str(home))
+        yield
 
 
 @pytest.fixture(autouse=True)
 def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the developer's own configuration, cache or home."""
     home = tmp_path_factory.mktemp("home")
-    for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+    for name in PLACES:
         monkeypatch.setenv(name, str(home))
 
 

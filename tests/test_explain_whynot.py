@@ -85,8 +85,15 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         if request.param == "no fts":
             patch.setenv("MEMORY_TUI_DISABLE", "fts5")
         found = opened(folder, out, questions if provider != "none" else questions[:6], provider)
-        yield found
-        found.engine.close()
+    yield found
+    found.engine.close()
+
+
+@pytest.fixture(autouse=True)
+def _without_what_the_index_lacks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index without full-text search is asked without it, and no other one is, whatever the order of the tests."""
+    if "asked" in request.fixturenames and request.node.callspec.params["asked"] == "no fts":
+        monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
 
 
 def variants(engine: Engine) -> list[Settings]:
