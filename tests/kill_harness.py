@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from helpers_index import Counting, Memory, integrity, text_of
 
+from memory_tui.events import FileIndexed
 from memory_tui.index import beside, carrying, check, run, sync, writes
 from memory_tui.index.database import Database
 from memory_tui.index.embedding import BATCH
@@ -131,8 +132,7 @@ def resume(memory: Memory) -> None:
     """A rebuild was begun, and stopped."""
     memory.sync()
     recut(memory)
-    left = iter(range(3))
-    memory.sync(listener=lambda event: next(left, None) is None and memory.cancel.set())
+    memory.sync(listener=lambda event: isinstance(event, FileIndexed) and memory.cancel.set())
     memory.cancel.clear()
 
 

@@ -260,7 +260,7 @@ def test_it_names_what_changed_and_nothing_where_that_cannot_be_told(folder, tmp
         assert seen.named == [None]
         for path in ("memory/a.md", "memory/new.md"):
             (folder / path).write_text("changed")
-            assert seen.until(lambda path=path: any(str(folder / path) in named for named in seen.named[1:]))
+            assert seen.until(lambda path=path: any(str(folder / path) in (named or ()) for named in seen.named[1:]))
         assert seen.notices(lambda: (folder / "MEMORY.md").write_text("changed"))
         assert set().union(*seen.named[1:]) == {str(folder / "memory/a.md"), str(folder / "memory/new.md")}
         shutil.move(folder / "memory", tmp_path / "away")
