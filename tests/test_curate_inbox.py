@@ -309,7 +309,14 @@ def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     return go
 
 
-def test_the_command_lists_and_does(run: Callable[..., tuple[int, str]], workspace: Path) -> None:
+def _undone(workspace: Path, path: str) -> bytes:
+    """What a note holds after the last change was taken back."""
+    assert cli.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
+    return (workspace / path).read_bytes()
+
+
+def test_the_command_lists_and_does(run: Callable[..., tuple[int, str]], workspace: Path,
+                                    capsys: pytest.CaptureFixture[str]) -> None:
     code, out = run()
     assert code == 0
     assert "said twice" in out
@@ -323,6 +330,22 @@ def test_the_command_lists_and_does(run: Callable[..., tuple[int, str]], workspa
     assert "VLAN" not in (workspace / "memory/2026-11-20.md").read_text()
     assert json.loads(run("--json", "--kind", "exact duplicate")[1]) == []
     assert run("--id", "zzz", "--do", "keep")[0] == 2
+    assert before == _undone(workspace, "memory/2026-11-20.md")
+    capsys.readouterr()
+    [again] = json.loads(run("--json", "--kind", "exact duplicate")[1])
+    for decided, said in (("keep", "Kept; "), ("snooze", "Put off for 7 days; ")):
+        code, out = run("--id", again["id"], "--do", decided)
+        assert (code, out.startswith(said)) == (0, True)
+        assert json.loads(run("--json", "--kind", "exact duplicate")[1]) == []
+        assert run("--id", again["id"][:8], "--do", "reopen")[1] == f"{again['id']} is open again.\n"
+        assert len(json.loads(run("--json", "--kind", "exact duplicate")[1])) == 1
+        assert run("--id", again["id"], "--do", "reopen")[0] == 2, "it is open already"
+    for days in ("nan", "-1", "0", "inf", "soon"):
+        with pytest.raises(SystemExit) as refused:
+            run("--id", again["id"], "--do", "snooze", "--days", days)
+        assert refused.value.code == 2
+    capsys.readouterr()
+    assert run("--id", again["id"], "--do", "merge", "--yes")[0] == 0
     (workspace / "memory/wifi.md").write_text("- wifi password: hunter2hunter2X9\n")
     [secret] = json.loads(run("--json", "--kind", "secret")[1])
     code, out = run("--id", secret["id"], "--do", "delete", "--yes")

@@ -12,6 +12,7 @@ import pytest
 from helpers_curate import agent, curator, hidden, put, workspace
 from helpers_time import LONG
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from test_curate_edit import NOTE
 from textual.pilot import Pilot
 from tui_support import drive, make_app, press, said, sample, settled, text_of
@@ -69,6 +70,41 @@ def test_any_bytes_come_back_and_go_again(tmp_path_factory, before, after):
         curator(folder).redo()
         assert note.read_bytes() == after
     assert hidden(folder) == []
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from(["app", "editor", "both"]), st.none() | NOTE, st.none() | NOTE),
+                min_size=1, max_size=5))
+def test_edits_here_and_in_the_editor_are_taken_back_one_after_the_other(tmp_path_factory, steps):
+    folder = workspace(tmp_path_factory.mktemp("mixed") / "notes")
+    note = folder / PATH
+    one = curator(folder)
+    states = [one.read(PATH)]
+
+    def made(entry) -> None:
+        if entry is not None:
+            states.append(one.read(PATH))
+
+    def outside(data: bytes | None) -> None:
+        if data is None:
+            note.unlink(missing_ok=True)
+        else:
+            note.write_bytes(data)
+
+    for how, first, second in steps:
+        lent = one.lend(PATH) if how != "app" else None
+        if how != "editor" and one.read(PATH) != first:
+            made(one.apply(put(PATH, one.read(PATH), first)))
+        if lent is not None:
+            outside(second)
+            made(one.came_back(lent, "vim"))
+    assert len(one.undoable()) == len(states) - 1
+    for state in reversed(states[:-1]):
+        curator(folder).undo()
+        assert one.read(PATH) == state
+    for state in states[1:]:
+        curator(folder).redo()
+        assert one.read(PATH) == state
 
 
 def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch):

@@ -35,6 +35,10 @@ class Decisions:
         return {one.id: math.inf if data[one.id] == _FOREVER else data[one.id] for one in found
                 if _hidden(data.get(one.id), now)}
 
+    def decided(self) -> frozenset[str]:
+        """The ids of everything that was kept or put off, due again or not."""
+        return frozenset(self._read())
+
     def keep(self, suggestion: Suggestion) -> None:
         """Never show it again."""
         self._set(suggestion.id, _FOREVER)
