@@ -14,9 +14,10 @@ import apsw
 from memory_tui.embed.fallback import Fallback
 from memory_tui.embed.links import LinkState
 from memory_tui.embed.provider import Health
-from memory_tui.index import abilities, lock, sizes, withheld
+from memory_tui.index import abilities, lock, refusals, sizes, withheld
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.lock import Role
+from memory_tui.index.refusals import Refused
 from memory_tui.index.shrink import Shrink
 from memory_tui.index.sizes import FileSize
 from memory_tui.index.store import Store
@@ -121,6 +122,8 @@ class Status:
     """Every file of the index, what is being made beside it and what was moved aside included."""
     withheld: tuple[Withheld, ...] = ()
     """Chunks that are not sent to the provider, because they look like secrets."""
+    refused: tuple[Refused, ...] = ()
+    """Chunks that the provider made no vector of, and why."""
     links: tuple[LinkState, ...] = ()
     """Every provider that was looked at, with its last error and how long its last call took."""
 
@@ -227,9 +230,10 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
 
 
 def _kept_back(store: Store) -> dict[str, str]:
-    """What is to be said, by path, of chunks that are not sent to the provider."""
-    found: dict[str, list[Withheld]] = {}
-    for chunk in withheld.found_in(store):
+    """What is to be said, by path, of chunks that are not sent to the provider, and of those it refused."""
+    found: dict[str, list[Withheld | Refused]] = {}
+    kept: list[Withheld | Refused] = [*withheld.found_in(store), *refusals.found_in(store)]
+    for chunk in kept:
         found.setdefault(chunk.path, []).append(chunk)
     return {path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
                   f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}" for path, chunks in found.items()}
@@ -268,6 +272,7 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
     identity = store.identity()
     settings = plan.settings
     vec0 = ability() if settings.on("store.vector.enabled") else OFF
+    refused = tuple(refusals.found_in(store))
     return Status(
         backend="builtin", agent_id=plan.agent.id, agents=tuple(agent.id for agent in plan.config.agents),
         workspace_dir=str(plan.roots.workspace), db_path=os.fspath(store.path),
@@ -290,9 +295,20 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
         fallback=supplied.fallback.as_dict() if supplied.fallback else None,
         watching=watching[0], watch_detail=watching[1], read_only=plan.read_only,
         freshness=fresh(scan, freshness), embedding_probe=probe, paused=paused,
-        notices=(*notices, *_lost(plan, vec0)),
+        notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
         keeper=writing(store.path, "keeper"), writer=writing(store.path, "lock"), storage=sizes.files(store.path),
-        withheld=tuple(withheld.found_in(store)), links=supplied.links)
+        withheld=tuple(withheld.found_in(store)), refused=refused, links=supplied.links)
+
+
+def _refused(chunks: Sequence[Refused]) -> list[Notice]:
+    """How many chunks have no vector because the provider refused them, and why."""
+    if not chunks:
+        return []
+    reasons = "; ".join(sorted({chunk.reason for chunk in chunks})[:3])
+    some = "1 chunk has" if len(chunks) == 1 else f"{len(chunks):,} chunks have"
+    return [Notice("refused", f"{some} no vector, because the provider refused the text ({reasons}); words still find "
+                              "it.", "It is asked again when the text or the provider changes, after a day, when you "
+                              "try the provider again in its view, or by memory-tui index --force.")]
 
 
 def _compared_by(store: Store, vec0: Vec0) -> str:

@@ -133,6 +133,9 @@ def status(value: Status, *, as_json: bool) -> None:
                "vectors; memory-tui index --dry-run shows what it would get.")
     for chunk in value.withheld:
         _print(f"  not sent: {one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}")
+    for refused in value.refused:
+        _print(f"  no vector: {one_line(refused.path)}:{refused.start_line}-{refused.end_line}  "
+               f"{one_line(str(refused))}")
     for notice in value.notices:
         _print(f"Notice: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
 

@@ -39,6 +39,8 @@ class Chain:
         self.name = self.settings.requested or "auto"
         self.fallback: Fallback | None = None
         """The last replacement, None while the first choice is used."""
+        self.restored = 0
+        """How often somebody asked for the first choice to be tried again."""
         self._on_change = on_change
         self._lock = threading.RLock()
         self._links: list[Link] | None = None
@@ -136,9 +138,10 @@ class Chain:
                 "selfSimilarity": float(first @ second), "host": link.host}
 
     def restore(self) -> None:
-        """Go back to the first choice, and ask at once whoever is paused."""
+        """Go back to the first choice, and ask at once whoever is paused, for what was refused before too."""
         with self._lock:
             self._active, self.fallback = 0, None
+            self.restored += 1
             for link in self._links or ():
                 link.reset()
 

@@ -40,6 +40,7 @@ class Supply:
         self._consents = consents
         self._ask_again, self._notice = ask_again, notice
         self._resumed = False
+        self._restored = 0
         self._hits = 0
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -60,11 +61,16 @@ class Supply:
 
     def provider(self, store: Store) -> Provider | None:
         """Who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
+        from memory_tui.index import refusals
+
         if not self._resumed:
             self._resumed = True
             self._hits = cache_hits(store)
             if (record := recorded(store)) is not None:
                 self._chain.resume(record)
+        if self._restored != self._chain.restored:
+            self._restored = self._chain.restored
+            refusals.forget(store)
         self._chain.reconsider()
         provider = self._chain.proven(store.identity())
         if isinstance(provider, Link) and provider.remote and self._plan.provider_origin == NAMED:

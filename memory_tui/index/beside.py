@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import carrying, check, writes
+from memory_tui.index import carrying, check, refusals, writes
 from memory_tui.index.database import explained
 from memory_tui.index.run import Stop
 from memory_tui.index.schema import Recipe
@@ -57,6 +57,7 @@ def begin(store: Store, recipe: Recipe, stop: Stop) -> Store:
     if beside.recipe() is None:
         writes.remember(beside, _OF, store.meta("uuid"))
         writes.reset(beside, recipe)
+    refusals.take(beside, refusals.rows(store))
     after = int(beside.meta(_CARRIED) or 0)
     while not stop.is_set() and (rows := carrying.cache_page(store, after, _ROWS)):
         after = rows[-1][0]

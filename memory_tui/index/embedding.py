@@ -14,7 +14,7 @@ import numpy as np
 from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, state_of
 from memory_tui.embed.provider import Identity, Provider, Vectors
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError
-from memory_tui.index import writes
+from memory_tui.index import refusals, writes
 from memory_tui.index.store import Store
 from memory_tui.index.withheld import HERE, Manner, forgive, sendable
 
@@ -27,7 +27,8 @@ BATCH = 64
 class Embedder:
     """Finds or makes vectors in the space of `identity`; `check` raises Cancelled when the work is given up.
 
-    A provider that fails is not asked again; `error` says why. A text that it does not take is passed over.
+    A provider that fails is not asked again; `error` says why. A text that it does not take is passed over, and
+    remembered.
     """
 
     def __init__(
@@ -102,8 +103,11 @@ class Embedder:
         return self._store.cached(self._identity, list(texts))
 
     def _lacking(self, texts: Mapping[str, str], known: Mapping[str, int]) -> list[str]:
-        """Whose vector the provider may be asked for; what is withheld from it is noted."""
+        """Whose vector the provider may be asked for; what is withheld from it is noted, what it refused left out."""
         lacking = [digest for digest in texts if digest not in known]
+        if lacking and self.working:
+            refused = refusals.known(self._store, self._identity, lacking)
+            lacking = [digest for digest in lacking if digest not in refused]
         return sendable(self._store, texts, lacking) if self._manner.withheld and self.working else lacking
 
     def _asking(self, batch: Sequence[str], texts: Mapping[str, str]) -> Answer:
@@ -121,8 +125,10 @@ class Embedder:
             made = self._keep_paid(batch, failure)
             if state_of(failure) not in OF_THE_TEXT:
                 self._provider = None
-            elif len(batch) > 1 and not made:
-                # It was refused as a whole, and nothing was made of it: perhaps one text alone is to blame.
+            elif len(batch) == 1 and not made:
+                refusals.note(self._store, self._identity, batch[0], failure.message)
+            else:
+                # It was refused as a whole, or in part: which texts are to blame, each one by itself tells.
                 for digest in batch:
                     if digest not in made and self._provider is not None:
                         made |= self._take([digest], texts, self._asking([digest], texts))

@@ -18,6 +18,7 @@ import numpy as np
 from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.index import writes
 from memory_tui.index.lock import Holder, is_alive, process_start
+from memory_tui.index.refusals import RECENT, since
 from memory_tui.index.store import UNCLAIMED, Store
 from memory_tui.index.withheld import sendable
 
@@ -63,7 +64,8 @@ def claim(store: Store, identity: Identity, terms: Terms) -> int:
     """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; how many wait now."""
     lacking: dict[str, int] = dict(store.query(
         "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
-        f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} GROUP BY hash ORDER BY min(id)", _of(identity)))
+        f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {RECENT} GROUP BY hash ORDER BY min(id)",
+        (*_of(identity), *_of(identity), since())))
     wanted = {digest: size for digest, size in lacking.items() if digest not in terms.direct}
     if len(wanted) >= terms.least:
         _make(store, identity, list(_groups(wanted, terms)))

@@ -72,7 +72,14 @@ _V4 = """
 CREATE TABLE withheld(hash TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID;
 """
 
-VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4)
+# Hashes of texts that a provider refused, why in its words, and when. No text is here.
+_V5 = """
+CREATE TABLE refused(
+    provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL, hash TEXT NOT NULL, reason TEXT NOT NULL,
+    at REAL NOT NULL, PRIMARY KEY(hash, provider, model, provider_key)) WITHOUT ROWID;
+"""
+
+VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4, _V5)
 """What to run to get from schema version i to i + 1."""
 SCHEMA_VERSION = len(VERSIONS)
 

@@ -14,7 +14,7 @@ from memory_tui import events
 from memory_tui.embed.provider import Identity, Provider
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.events import Listener
-from memory_tui.index import abilities, beside, schema, withheld, writes
+from memory_tui.index import abilities, beside, refusals, schema, withheld, writes
 from memory_tui.index.deltas import PATIENT, Thresholds
 from memory_tui.index.embedding import BATCH
 from memory_tui.index.freshness import difference
@@ -110,6 +110,8 @@ def sync(
     except ProviderError as failure:
         provider, outage = None, failure.message
         recipe = recipe_for(roots, None, settings, store.identity())
+    if force:
+        refusals.forget(store)
     patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
     orders = Orders(roots, listener, cancel or threading.Event(), reason, patience, accept_shrink, terms,
                     manner=manner)
@@ -118,6 +120,7 @@ def sync(
     try:
         job.do(scan)
         withheld.tidy(store)
+        refusals.tidy(store)
         writes.tidy(store, keep_cache=settings.on("cache.enabled"))
     except Cancelled:
         job.cancelled = True

@@ -12,7 +12,7 @@ import numpy as np
 
 from memory_tui.embed.provider import Provider, Vectors
 from memory_tui.errors import ProviderError, QueryError
-from memory_tui.index import abilities, withheld
+from memory_tui.index import abilities, refusals, withheld
 from memory_tui.index.store import Store
 from memory_tui.index.vectors import Corpus, Flags, cosines, cosines_vec0, distinct, vectors_of
 from memory_tui.search import scoring
@@ -154,7 +154,8 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
         recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
         of_named_day=_of_day(dates, day),
         unsearchable=sources.unsearchable, notices=tuple(notices), timings=clock.timings,
-        withheld={found.rowid: str(found) for found in withheld.found_in(sources.store)}, first=sources.first)
+        withheld={found.rowid: str(found) for found in refusals.found_in(sources.store)} | {
+            found.rowid: str(found) for found in withheld.found_in(sources.store)}, first=sources.first)
 
 
 def _of_day(dates: Dates, day: str) -> frozenset[int]:
