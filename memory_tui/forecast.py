@@ -12,7 +12,7 @@ from memory_tui.embed import prices
 from memory_tui.embed.links import Outlook
 from memory_tui.embed.provider import Identity
 from memory_tui.errors import Unreadable
-from memory_tui.index import jobs
+from memory_tui.index import jobs, refusals
 from memory_tui.index.cutting import cut
 from memory_tui.index.store import Store
 from memory_tui.index.sync import recipe_of
@@ -89,7 +89,8 @@ def forecast(plan: Plan, store: Store, seen: Scan, outlook: Outlook) -> Forecast
                 secret.add(chunk.hash)
     cached = store.known_hashes(outlook.provider, outlook.model, outlook.key, list(texts))
     waiting = jobs.sent(store, (outlook.provider, outlook.model, outlook.key)) & (texts.keys() - cached)
-    lacking = [digest for digest in texts if digest not in cached and digest not in waiting]
+    passed_over = cached | waiting | refusals.known(store, outlook.identity, list(texts))
+    lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
     count = sum(map(prices.tokens, send))
     each = _per_million(outlook)

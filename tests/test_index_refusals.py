@@ -234,3 +234,10 @@ def test_who_tries_the_provider_again_asks_for_it_too(engine):
     assert len(engine.calls) == count + 1
     engine.sync()
     assert len(engine.calls) == count + 1
+
+
+def test_what_would_be_sent_leaves_out_what_was_refused(engine):
+    before = engine.embedding.forecast()
+    engine.sync()
+    after = engine.embedding.forecast()
+    assert (before.send, after.send, after.cached) == (2, 0, 1)
