@@ -182,11 +182,33 @@ def looking(place: Path, files: int) -> None:
         show("  times the leanest one, by descriptors of folders", f"{ours / least:.2f}")
         status, _ = interleaved(engine.status, lambda: bare(folder), times=5)
         show("  the whole status, ms of CPU", f"{status:.1f}")
+    after_a_save(folder, str(index / "index.sqlite"))
     cold(place, folder, str(index / "index.sqlite"))
     few = small(place / "few", 2000)
     roots = Roots.open(few)
     ours, floor = interleaved(lambda: scan(roots), lambda: bare(few))
     show("a full listing of 2,000 files, times a bare scandir and stat", f"{ours / floor:.2f}")
+
+
+def after_a_save(folder: Path, index: str) -> None:
+    """The look that a sync takes when the watcher has named one note."""
+    from memory_tui.engine.looking import Looking
+    from memory_tui.index.freshness import compare
+    from memory_tui.index.store import Store
+
+    store, roots = Store.open(index, read_only=True), Roots.open(folder)
+    looking, named = Looking(roots), {str(folder / "memory" / "000" / "note-7.md")}
+
+    def look() -> None:
+        looking.name(named)
+        seen = looking.first(store)
+        looking.keep(store, compare(seen, store.known(), roots=roots))
+
+    look()
+    ours, floor = interleaved(look, lambda: bare(folder))
+    show("a look after the save of one note, ms of CPU", f"{ours:.2f}")
+    show("  times a bare scandir and stat of everything", f"{ours / floor:.3f}")
+    store.close()
 
 
 def saving(place: Path) -> None:
