@@ -6,6 +6,7 @@ python tests/bench/agent.py [--chunks 10000]
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -97,7 +98,9 @@ def starting(arguments: list[str]) -> None:
              "yardstick: the whole SDK imported, CPU-seconds", "  our half of it, models built late",
              "  pydantic", "  numpy, apsw and tokenizers")
     aims = {0: "<= 0.7", **{at: f"{best[at] / best[WHOLE_AT]:.2f} x the yardstick" for at in (3, 4, 6, 7, 8)}}
-    print(f"median (best) of {TIMES}; ratios are of the best")
+    found = importlib.util.find_spec("mcp_types")
+    kept = found and found.origin and Path(importlib.util.cache_from_source(found.origin)).exists()
+    print(f"median (best) of {TIMES}; ratios are of the best; compiled modules are {'there' if kept else 'not kept'}")
     for at, name in enumerate(names):
         show(name, f"{middle[at]:.2f} ({best[at]:.2f})", aims.get(at, ""))
 
