@@ -8,12 +8,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from memory_tui import launch
+from memory_tui.cli import main
+from memory_tui.config import places
 from memory_tui.demo import folders
 from memory_tui.index import lock
+from memory_tui.launch import Options
+from memory_tui.tune.patch import patch
 
 CHILD = """
 import sys
@@ -112,3 +118,28 @@ def test_a_folder_whose_lock_is_held_stays(temporary: Path) -> None:
         (folder / "demo.lock").write_text(json.dumps({"pid": os.getpid(), "started": "1", "since": 0.0}))
         assert folders.sweep(temporary) == []
     assert folder.exists()
+
+
+def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
+        temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = places.own_path()
+    theirs.parent.mkdir(parents=True, exist_ok=True)
+    theirs.write_text('{"query": {"maxResults": 3}}')
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    written: list[str] = []
+
+    def screen(chosen: Options, *_more: object) -> int:
+        choices = launch.choose(replace(chosen, changes=(*chosen.changes, ("query.minScore", "0.2"))))
+        assert choices.settings.values["query.maxResults"].value == 6
+        found = patch(choices.config, choices.settings, choices.as_written())
+        assert "0.2" in found.diff()
+        written.extend(str(file.path) for file in found.files)
+        found.write()
+        return 0
+
+    monkeypatch.setattr("memory_tui.tui.app.run", screen)
+    assert main(["demo", "--provider", "none"]) == 0
+    assert written
+    assert all(Path(path).is_relative_to(temporary) for path in written)
+    assert theirs.read_text() == '{"query": {"maxResults": 3}}'

@@ -40,10 +40,12 @@ def _demo(given: argparse.Namespace) -> int:
     now = moment(given)
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
     with folders.own() as folder:
-        workspace = demo.materialize(folder / "workspace", today)
+        workspace, config = demo.materialize(folder / "workspace", today), folder / "config.json"
+        config.write_text("{}\n", encoding="utf-8")
         given_here = options(given)
         # Its folder is gone when it ends, so nobody would find the marks of it again.
-        chosen = replace(given_here, workspace=str(workspace), changes=(("recall.marks", "false"), *given_here.changes))
+        changes = (("recall.marks", "false"), *given_here.changes)
+        chosen = replace(given_here, workspace=str(workspace), config=str(config), changes=changes)
         if chosen.index is None:
             chosen = replace(chosen, index=str(folder / "index.sqlite"))
         return _run(chosen, "", demo.SUGGESTED)
