@@ -15,8 +15,6 @@ from memory_tui.errors import ConfigError, SettingError, WorkspaceError
 from memory_tui.settings import Settings, Value, find_knob, parse
 from memory_tui.workspace.roots import Roots
 
-OPENCLAW_PROFILE = "openclaw-2026.3"
-OWN_PROFILE = "recommended"
 DEFAULT_PROVIDER = "auto"
 
 
@@ -112,11 +110,6 @@ class Plan(Choices):
     once: bool
 
 
-def auto_profile(config: Config) -> str:
-    """The profile that `auto` means: OpenClaw's where its configuration was read, otherwise the recommended one."""
-    return OPENCLAW_PROFILE if config.kind == "openclaw" else OWN_PROFILE
-
-
 def choose(options: Options) -> Choices:
     """Decide everything but whether the workspace is there. Raises ConfigError or SettingError."""
     given = Path(options.workspace).expanduser() if options.workspace else None if options.agent else _here()
@@ -193,9 +186,9 @@ def _own_rules(config: Config) -> dict[str, Value]:
 
 def _compose(name: str, config: Config, own: dict[str, Value], chosen: dict[str, Value]) -> Settings:
     """Settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
-    profile = auto_profile(config) if name == "auto" else name
+    profile = profiles.meant(name, config.kind)
     # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
-    mine = own if config.kind == "own" or profile == OWN_PROFILE else {}
+    mine = own if config.kind == "own" or profile == profiles.OWN else {}
     settings = profiles.compose(profile, config.values, {**mine, **chosen})
     tokens = settings.whole("chunking.tokens")
     if settings.whole("chunking.overlap") < tokens:

@@ -14,6 +14,9 @@ from typing import Literal
 from memory_tui.errors import SettingError
 from memory_tui.settings import Scalar, Settings, Value
 
+OPENCLAW = "openclaw-2026.3"
+OWN = "recommended"
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -82,6 +85,13 @@ def get(name: str) -> Profile:
         return PROFILES[name]
     except KeyError:
         raise SettingError(f"There is no profile {name!r}.", f"Choose one of {', '.join(PROFILES)}.") from None
+
+
+def meant(name: str, kind: str) -> str:
+    """What `name` comes to beside a configuration of `kind`: `auto` is OpenClaw's profile where that is OpenClaw's."""
+    if name != "auto":
+        return name
+    return OPENCLAW if kind == "openclaw" else OWN
 
 
 def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Value]) -> Settings:

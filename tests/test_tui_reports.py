@@ -329,6 +329,30 @@ def test_what_was_written_is_as_opened_until_it_is_taken_back(configured: tuple[
     drive(app, steps, size)
 
 
+def test_a_profile_is_written_with_the_knobs_and_is_as_opened_then(tmp_path: Path) -> None:
+    app = make_app(sample(tmp_path / "notes"))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        assert app.engine is not None
+        app.turn(app.tuning.to(app.engine.with_profile("openclaw-2026.3")))
+        app.turn(app.tuning.set("query.minScore", 0.2))
+        await settled(pilot)
+        await press(pilot, "W")
+        assert "profile auto -> openclaw-2026.3" in text_of(app)
+        await press(pilot, "y")
+        await until(lambda: said(app) == "Written to config.json, with a backup. W and then u takes it back.")
+        assert not app.tuning.tuned
+        await press(pilot, "W")
+        assert "Nothing differs" in text_of(app)
+        await press(pilot, "u")
+        await until(lambda: said(app) == "Taken back: config.json is as it was before.")
+        assert app.tuning.tuned
+
+    drive(app, steps)
+
+
 def test_a_write_that_was_taken_back_elsewhere_is_noticed(configured: tuple[MemoryApp, Path]) -> None:
     app, _ = configured
 

@@ -201,6 +201,30 @@ def test_knobs_that_openclaw_does_not_have_are_left_with_the_reason(commented: P
     assert [key for key, _ in found.left] == ["recency.weight"]
 
 
+@pytest.mark.parametrize(("content", "profile", "after"), [
+    ("{}", "openclaw-2026.3", {"profile": "openclaw-2026.3", "query": {"minScore": 0.2}}),
+    ('{"profile": "openclaw-2026.2"}', "recommended", {"profile": "recommended", "query": {"minScore": 0.2}}),
+    ('{"profile": "auto"}', "recommended", {"profile": "auto", "query": {"minScore": 0.2}}),
+])
+def test_values_go_into_our_own_file_with_the_profile_that_they_were_tuned_under(
+        content: str, profile: str, after: dict[str, object], tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(content)
+    plan_of(file, ("query.minScore", "0.2"), profile=profile).write()
+    assert json.loads(file.read_text()) == after
+    holds = launch.choose(Options(config=str(file))).settings
+    assert (holds.word("profile"), holds.number("query.minScore")) == (profile, 0.2)
+    assert plan_of(file, ("query.minScore", "0.2"), profile=profile).changes == ()
+
+
+def test_a_profile_has_no_place_in_openclaws_file_and_the_way_to_it_is_said(commented: Path) -> None:
+    found = plan_of(commented, ("query.minScore", "0.3"), profile="openclaw-2026.2")
+    assert [change.key for change in found.changes] == ["query.minScore"]
+    assert [(key, "--profile" in reason) for key, reason in found.left] == [("profile", True)]
+    assert plan_of(commented, ("query.minScore", "0.3")).left == ()
+    assert any("--profile recommended" in note for note in plan_of(commented, profile="recommended").notes)
+
+
 def test_included_files_are_patched_where_the_value_is(write: Callable[[object], Path]) -> None:
     path = write('{ agents: { defaults: { memorySearch: { $include: "./search.json5" } } } }')
     included = path.parent / "search.json5"

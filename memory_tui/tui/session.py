@@ -139,8 +139,10 @@ class Tuning:
     def wrote(self, target: str, values: Mapping[str, Scalar], files: tuple[Written, ...]) -> Tuning:
         """The `values` were written into `target`: from now on they are as opened, and what was compared with that."""
         origin = f"written to {target}"
+        # Under another profile every knob that was not written stands as that profile has it.
+        before = self.settings if "profile" in values else self.opened
         opened = Settings(MappingProxyType({
-            **self.opened.values, **{key: Value(value, origin) for key, value in values.items()}}))
+            **before.values, **{key: Value(value, origin) for key, value in values.items()}}))
         write = Write(target, values, files, self.opened, self._opened_title)
         return replace(self._based(opened, f"as {origin}"), writes=(*self.writes, write))
 

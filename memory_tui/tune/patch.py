@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_tui import config as configuration
+from memory_tui import profiles
 from memory_tui.config import Config, own_path, splice, writing
 from memory_tui.config.documented import OWN
 from memory_tui.config.tree import Node, Source, parse
 from memory_tui.errors import ConfigError
-from memory_tui.settings import BY_KEY, Scalar, Settings, show
+from memory_tui.settings import BY_KEY, Scalar, Settings, Value, show
 from memory_tui.workspace.redact import redact
 
 _OWN_KEYS = frozenset(key.path for key in OWN)
+_WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for at each start: --profile NAME"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +69,16 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     Values tuned under OpenClaw's rules go into its configuration; those of our own rules, which OpenClaw would read
     otherwise, into memory-tui's.
     """
-    theirs = config.kind == "openclaw" and tuned.word("profile") != "recommended"
+    theirs = config.kind == "openclaw" and tuned.word("profile") != profiles.OWN
+    asked = config.values.get("profile")
+    named = str(asked.value) if asked else "auto"
+    if profiles.meant(named, config.kind) != tuned.word("profile"):
+        written = Settings({**written.values, "profile": Value(named, "configuration")})
     wanted = {key: value.value for key, value in tuned.values.items() if value.value != written.values[key].value}
     if not theirs:
         return _own(config, wanted, written)
-    left = [(key, f"OpenClaw has no {BY_KEY[key].label}") for key in wanted if key in _OWN_KEYS]
+    left = [(key, _WITHOUT_A_PLACE.get(key, f"OpenClaw has no {BY_KEY[key].label}"))
+            for key in wanted if key in _OWN_KEYS]
     placed = {key: value for key, value in wanted.items() if key not in _OWN_KEYS}
     notes = []
     if len(config.agents) > 1 and config.sections and config.sections[-1][0] == config.layout:
@@ -83,7 +90,9 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
 def _own(config: Config, wanted: Mapping[str, Scalar], written: Settings) -> Patch:
     notes = []
     if config.kind == "openclaw":
-        notes.append("These values belong to memory-tui's own rules; the agent itself keeps recalling by OpenClaw's.")
+        notes.append("These values belong to memory-tui's own rules, and hold where they are asked for (--profile "
+                     f"{profiles.OWN}); the agent itself keeps recalling by OpenClaw's.")
+        wanted = {key: value for key, value in wanted.items() if key != "profile"}
         config = _empty(own_path())
     elif config.kind == "none":
         config = _empty(own_path())
