@@ -217,6 +217,15 @@ def test_values_go_into_our_own_file_with_the_profile_that_they_were_tuned_under
     assert plan_of(file, ("query.minScore", "0.2"), profile=profile).changes == ()
 
 
+def test_a_file_that_holds_for_every_workspace_says_so(tmp_path: Path) -> None:
+    wide = "every workspace"
+    choices = launch.choose(Options(workspace=str(tmp_path), changes=(("query.minScore", "0.2"),)))
+    assert any(wide in note for note in patch(choices.config, choices.settings, choices.as_written()).notes)
+    file = tmp_path / "config.json"
+    file.write_text("{}")
+    assert not any(wide in note for note in plan_of(file, ("query.minScore", "0.2")).notes)
+
+
 def test_a_profile_has_no_place_in_openclaws_file_and_the_way_to_it_is_said(commented: Path) -> None:
     found = plan_of(commented, ("query.minScore", "0.3"), profile="openclaw-2026.2")
     assert [change.key for change in found.changes] == ["query.minScore"]

@@ -96,6 +96,8 @@ def _own(config: Config, wanted: Mapping[str, Scalar], written: Settings) -> Pat
         config = _empty(own_path())
     elif config.kind == "none":
         config = _empty(own_path())
+    if config.path == own_path():
+        notes.append("This file holds for every workspace that is opened without --config.")
     return _into(config, wanted, written, (), tuple(notes))
 
 
