@@ -154,6 +154,13 @@ def test_the_hook_writes_in_the_users_time_zone_and_masks_secrets(
     empty = transcript(tmp_path / "e.jsonl", ("user", "/reset"))
     assert run(capsys, "hook", "session-memory", "--transcript", str(empty), "--now", NOW)[0] == 0
     assert run(capsys, "hook", "session-memory")[0] == 2
+    before = sorted((workspace / "memory").iterdir())
+    assert run(capsys, "hook", "session-memory", "--transcript", str(tmp_path / "none.jsonl"), "--now", NOW) == (1, "")
+    assert sorted((workspace / "memory").iterdir()) == before
+    transcript(tmp_path / "none.jsonl.reset.2026-01-01", ("user", "archived"))
+    code, out = run(capsys, "hook", "session-memory", "--transcript", str(tmp_path / "none.jsonl"), "--now", NOW)
+    assert code == 0
+    assert out.startswith("Wrote ")
     write({"agents": {"defaults": {"userTimezone": "Mars/Olympus", "workspace": str(workspace)}}})
     assert run(capsys, "hook", "session-memory", "--transcript", str(path), "--now", NOW)[0] == 1
 

@@ -65,8 +65,17 @@ def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:
     Where a reset has emptied the transcript, its newest archive is read.
     """
     found = tuple(_spoken(_lines(transcript)))[-count:]
-    archives = sorted(transcript.parent.glob(f"{transcript.name}.reset.*")) if not found else []
+    archives = _archives(transcript) if not found else []
     return tuple(_spoken(_lines(archives[-1])))[-count:] if archives else found
+
+
+def require(transcript: Path) -> None:
+    """Raises Unreadable where there is neither a conversation nor an archive of it: a silent one is another thing."""
+    try:
+        transcript.stat()
+    except OSError as error:
+        if not _archives(transcript):
+            raise _unreadable(transcript, error) from error
 
 
 def conversation(said: Sequence[Message]) -> str:
@@ -126,6 +135,14 @@ def _flat(text: str) -> str:
     return " ".join(text.split()) or "unknown"
 
 
+def _archives(transcript: Path) -> list[Path]:
+    return sorted(transcript.parent.glob(f"{transcript.name}.reset.*"))
+
+
+def _unreadable(path: Path, error: OSError) -> Unreadable:
+    return Unreadable(f"The transcript {path} cannot be read: {error.strerror or error}.", "Check the path.")
+
+
 def _lines(path: Path) -> list[str]:
     try:
         with path.open("rb") as file:
@@ -135,8 +152,7 @@ def _lines(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Unreadable(f"The transcript {path} cannot be read: {error.strerror or error}.", "Check the path."
-                         ) from error
+        raise _unreadable(path, error) from error
     lines = text.split("\n")
     return lines[1:] if end > MAX_BYTES else lines
 

@@ -171,10 +171,12 @@ def _hook(given: argparse.Namespace) -> int:
 
 def _session_memory(given: argparse.Namespace) -> int:
     from memory_tui import report
+    from memory_tui.agent import session_hook
 
     if not hasattr(given, "transcript"):
         raise SettingError("Which conversation?", "Name its transcript with --transcript.")
     transcript = Path(given.transcript).expanduser()
+    session_hook.require(transcript)
     with opened(given) as engine:
         path, why = _saved(engine, given, transcript, getattr(given, "session", transcript.stem),
                            getattr(given, "reason", ""))
