@@ -1,11 +1,15 @@
 """Search without vectors in the OpenClaw profiles: each keyword is looked for alone, and the best score counts."""
 
 import re
+from dataclasses import replace
 
 import apsw
+import numpy as np
 import pytest
 
 from memory_tui.engine import Engine, Options
+from memory_tui.explain import wording
+from memory_tui.explain.why import explain
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import AllBelowGate, NothingMatched, NoUsableWord, Trace
 from memory_tui.text.keywords import keywords
@@ -137,3 +141,20 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -
     assert trace.mode == "hybrid"
     assert trace.recalled == ()
     assert ours.mode == "nothing"
+
+
+def test_words_that_the_model_does_not_know_are_the_reason_why_nothing_has_a_cosine(tmp_path) -> None:
+    (tmp_path / "MEMORY.md").write_text("A walk in the hills.\n\n徒步 to the lake.\n")
+    with Engine.open(Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
+        engine.sync()
+        assert not engine.gather("hills").pointless
+        found = replace(engine.gather("徒步"), pointless=True, cosine=None, nearest=np.empty(0, dtype=np.int64))
+        trace = rank(found, engine.settings)
+        nothing = engine.search("!!")
+    assert trace.mode == "keywords only"
+    assert explain(trace.recalled[0], trace)[0].detail == "the embedding model knows no word of the query"
+    said = {notice.code: notice.message for notice in trace.notices}
+    assert said["unknown_words"] == "The embedding model knows no word of the question: found by words alone."
+    assert nothing.empty == NoUsableWord((), pointless=True)
+    assert wording.empty(nothing.empty)[0].endswith("and the embedding model knows nothing in it.")
+    assert "found by" not in "".join(notice.message for notice in nothing.notices)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from memory_tui import profiles
 from memory_tui.explain.wording import label, ordinal
-from memory_tui.search.trace import Candidate, Mode, QueryPlan, Recalled, Trace
+from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, Mode, QueryPlan, Recalled, Trace
 from memory_tui.text import words
 
 Operation = Literal["+", "x", "=", ""]
@@ -17,6 +17,13 @@ _SIDES: dict[Mode, tuple[str, str]] = {
     "hybrid": ("hybrid", "sum of both sides"), "vectors only": ("sum", "the vector alone"),
     "keywords only": ("sum", "the words alone"), "nothing": ("sum", "nothing was searched")}
 """What the points of the sides add up to, by what was searched."""
+
+
+_NO_VECTOR = {
+    UNKNOWN_WORDS: "the embedding model knows no word of the query",
+    "model_mismatch": "the vectors of the index are of another model",
+    "provider": "meaning-based recall is off"}
+"""Why nothing has a cosine, by the code of the notice that tells more of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +111,7 @@ def _rank(rank: int | None, pool: int) -> str:
 def _vector(candidate: Candidate, trace: Trace) -> Line:
     part = candidate.vector
     if part.cosine is None:
-        why = "the index has no vectors" if trace.mode == "keywords only" else \
-            "this chunk has no vector" if trace.funnel.vector_matches else "the question has no vector"
-        return Line("vector", why, "+", 0.0)
+        return Line("vector", _no_cosine(trace), "+", 0.0)
     steps = [f"cosine {part.cosine:.3f}"]
     if profiles.get(trace.profile).vector_score == "share":
         steps.append(f"/ best {trace.vector_scale:.3f} = {part.score:.3f}")
@@ -114,6 +119,15 @@ def _vector(candidate: Candidate, trace: Trace) -> Line:
         steps.append("counts 0")
     steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {part.weight:.2f}"]
     return Line("vector", "  ".join(steps), "+", part.points)
+
+
+def _no_cosine(trace: Trace) -> str:
+    """Why a chunk has no cosine: for a cause that the answer has a notice of, or for want of vectors."""
+    if trace.funnel.vector_matches:
+        return "this chunk has no vector"
+    codes = {notice.code for notice in trace.notices}
+    otherwise = "the index has no vectors" if trace.mode == "keywords only" else "the question has no vector"
+    return next((cause for code, cause in _NO_VECTOR.items() if code in codes), otherwise)
 
 
 def _text(candidate: Candidate, trace: Trace) -> Line:

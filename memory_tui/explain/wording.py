@@ -303,6 +303,9 @@ def empty(reason: EmptyReason) -> tuple[str, str]:
                 return (f"Nothing is indexed yet: {plural(reason.pending, 'file')} waiting.",
                         "Wait for the index, or run memory-tui index.")
             return "This workspace holds no notes yet.", "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
+        case NoUsableWord(pointless=True):
+            return ("The query has no word to search for, and the embedding model knows nothing in it.",
+                    "Ask with a word.")
         case NoUsableWord():
             return "The query has no word to search for, and there are no vectors to go by.", "Add a word."
         case NothingMatched():

@@ -14,6 +14,7 @@ from memory_tui.search.faults import not_copied
 from memory_tui.search.fuse import Rules, age_of, fuse, keyword_hits, mode_of, pools, side_of
 from memory_tui.search.similarity import Similarity
 from memory_tui.search.trace import (
+    UNKNOWN_WORDS,
     AgePart,
     Candidate,
     ChunkRef,
@@ -62,6 +63,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         lost=Losers(numbers.rows[ranking.order[lost]].tolist(), lambda i: ranking.candidate(int(lost[i]))),
         unsearchable=evidence.unsearchable,
         notices=(*evidence.notices, *_weights_notice(settings, rules), *_meaning_alone(side, mode, ranking),
+                 *_words_alone(evidence, recalled),
                  *not_copied(evidence, mode, rules.profile)),
         empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best),
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
@@ -77,6 +79,14 @@ def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, .
         return ()
     return (Notice("meaning_alone", "No note holds a word of the question: these hits are near in meaning alone, and "
                                     "may have nothing to do with it."),)
+
+
+def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
+    """That there are vectors, but the model made none of this question."""
+    if not evidence.pointless:
+        return ()
+    found = ": found by words alone" if recalled else ""
+    return (Notice(UNKNOWN_WORDS, f"The embedding model knows no word of the question{found}."),)
 
 
 def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:

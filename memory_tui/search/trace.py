@@ -13,6 +13,8 @@ from typing import Literal, TypeVar, overload
 from memory_tui.settings import Settings
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
+UNKNOWN_WORDS = "unknown_words"
+"""The code of the notice that the embedding model knows no word of the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +269,10 @@ class EmptyIndex:
 
 @dataclass(frozen=True, slots=True)
 class NoUsableWord:
-    """The query has no word to search for, and there is no vector to go by."""
+    """The query has no word to search for and no vector to go by: none known to the model, if `pointless`."""
 
     dropped: tuple[str, ...]
+    pointless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
