@@ -8,14 +8,16 @@ import random
 from pathlib import Path
 
 import pytest
+from helpers_search import evidence, settings
 from textual.pilot import Pilot
 from textual.widgets import Input
 from tui_support import LARGE, SMALL, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
 
-from memory_tui.explain.flips import flips
+from memory_tui.explain.flips import Flips, flips
 from memory_tui.explain.proposed import row_of
 from memory_tui.explain.stages import gaps, in_a_line, parts, stages
 from memory_tui.search.evidence import later
+from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.settings import BY_KEY, TUNE_KEYS
 from memory_tui.tui.app import MemoryApp
@@ -23,6 +25,8 @@ from memory_tui.tui.screens.browse import BrowseView
 from memory_tui.tui.screens.prompt import Prompt
 from memory_tui.tui.screens.search import SearchView
 from memory_tui.tui.screens.whynot import WhyNotView
+from memory_tui.tui.subject import Subject
+from memory_tui.tui.why_rows import rows_of
 from memory_tui.tui.widgets.results import Results
 from memory_tui.tui.widgets.why_pane import WhyPane
 
@@ -78,6 +82,17 @@ def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[
         assert "results 7 (7th)" in text_of(app)
 
     drive(app, steps, size)
+
+
+@pytest.mark.parametrize(("cosine", "words"), [
+    (0.9, "lost by no single knob"), (0.1, "flips   recalled by no single knob")])
+def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: float, words: str) -> None:
+    found = evidence([cosine], {})
+    trace = rank(found, settings("openclaw-2026.3"))
+    candidate = (*trace.recalled, *trace.lost)[0]
+    changes = Flips(candidate.chunk, isinstance(candidate.verdict, Recalled), (), ())
+    rows = rows_of(Subject(found, trace, candidate, changes=changes), 0, 60, packed=False)
+    assert words in ["".join(piece for piece, _ in row) for row, _ in rows]
 
 
 def test_one_key_applies_the_nearest_change_and_another_takes_it_back(app: MemoryApp) -> None:

@@ -191,7 +191,7 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
             yield row, f"flip {number}"
             label = " " * LABEL
     if changes is not None and not subject.flips and not subject.working:
-        yield [(label, "muted"), (f"{'lost' if lost else 'recalled'} by no single knob", "")], None
+        yield [(label, "muted"), ("no single knob" if lost else "recalled by no single knob", "")], None
         label = " " * LABEL
     alone = "   ".join(wording.not_alone(one) for one in changes.not_alone) if changes is not None else ""
     said = [(alone, "muted")] if alone else []
