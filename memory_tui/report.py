@@ -184,7 +184,7 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
             _arithmetic(hit, trace, evidence, first=not place)
         _print(safe(hit.snippet, keep_newlines=True).strip("\n"))
     if trace.empty is not None:
-        sentence, next_step = wording.empty(trace.empty)
+        sentence, next_step = wording.empty(trace.empty, trace.profile)
         _print(f"No matches. {one_line(sentence)}\n{one_line(next_step)}")
     if explain:
         _losers(trace)

@@ -36,6 +36,14 @@ def test_a_keyword_only_hit_cannot_pass_the_gate_of_2026_3() -> None:
     assert trace.empty.floor == pytest.approx(0.3), "keyword hits fell back to the relaxed floor"
 
 
+@pytest.mark.parametrize(("profile", "step"), [
+    (OPENCLAW, "Lower minScore, or try the profile recommended."), ("recommended", "Lower minScore.")])
+def test_a_profile_in_force_is_not_advised(profile: str, step: str) -> None:
+    trace = rank(evidence([0.1], {}), settings(profile, minScore=1.0, vectorWeight=0.5, textWeight=0.5))
+    assert isinstance(trace.empty, AllBelowGate)
+    assert wording.empty(trace.empty, trace.profile)[1] == step
+
+
 def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes() -> None:
     # Text score 1 times weight 0.3, plus a little vector: over 0.3, under 0.35.
     trace = rank(evidence([0.05, 0.4], {0: -99.0}), settings(OPENCLAW))
@@ -187,7 +195,7 @@ def test_every_candidate_has_one_verdict_that_holds(found: object, chosen: Setti
         assert wording.reason(verdict)
     assert (trace.empty is None) == bool(trace.recalled)
     if trace.empty is not None:
-        assert all(wording.empty(trace.empty))
+        assert all(wording.empty(trace.empty, trace.profile))
 
 
 @given(any_evidence, any_settings, st.integers(1, 7))

@@ -143,7 +143,7 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     if lost := next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None):
         found["fallback"] = {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")}
     if trace.empty is not None:
-        sentence, step = wording.empty(trace.empty)
+        sentence, step = wording.empty(trace.empty, trace.profile)
         found["empty"] = {"reason": kind(type(trace.empty).__name__), "sentence": one_line(sentence),
                           "nextStep": one_line(step)}
         found["nearestMisses"] = [_miss(lost) for lost in trace.lost[:NEAREST_MISSES]]

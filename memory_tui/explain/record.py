@@ -115,7 +115,7 @@ def trace(value: Trace) -> dict[str, Any]:
     """The whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
     empty = None
     if value.empty is not None:
-        sentence, next_step = wording.empty(value.empty)
+        sentence, next_step = wording.empty(value.empty, value.profile)
         empty = {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step}
     now = dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat()
     return {

@@ -26,6 +26,7 @@ from memory_tui.explain.fates import (
     UnreadableFile,
     WordsOff,
 )
+from memory_tui.profiles import OWN
 from memory_tui.search.trace import (
     AllBelowGate,
     BelowMinScore,
@@ -293,8 +294,8 @@ def doubt(found: Doubt) -> str:
             assert_never(never)
 
 
-def empty(reason: EmptyReason) -> tuple[str, str]:
-    """Why nothing was recalled, and what to do next."""
+def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
+    """Why nothing was recalled under `profile`, and what to do next."""
     match reason:
         case BlankQuery():
             return "Nothing was asked.", "Type a question."
@@ -320,7 +321,7 @@ def empty(reason: EmptyReason) -> tuple[str, str]:
             fade = f" {reason.decayed} of them only because of their age." if reason.decayed else ""
             return (f"{plural(reason.candidates, 'chunk')} found, but all score below {reason.floor:g}; "
                     f"the best has {reason.best:.3f}.{fade}",
-                    "Lower minScore, or try the profile recommended.")
+                    "Lower minScore." if profile == OWN else f"Lower minScore, or try the profile {OWN}.")
         case _ as never:
             assert_never(never)
 

@@ -103,7 +103,7 @@ def guide(sentence: str, *next_steps: str) -> list[Row]:
 def rows_of(trace: Trace) -> Iterator[Row]:
     """The rows of the list, top to bottom. Losers are named, not looked at: most are never scrolled to."""
     if trace.empty is not None:
-        yield from guide(*wording.empty(trace.empty))
+        yield from guide(*wording.empty(trace.empty, trace.profile))
     kept = len(trace.recalled)
     for i in range(kept):
         yield Hit(i, i + 1, True)
