@@ -1,6 +1,7 @@
 """Ranking: pools, gates and verdicts, and what must hold for any evidence and any settings."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from helpers_search import evidence, settings
@@ -16,6 +17,7 @@ from memory_tui.search.trace import (
     DisplacedByMmr,
     LoweredByDecay,
     NothingMatched,
+    QueryPlan,
     Recalled,
     Trace,
 )
@@ -121,6 +123,19 @@ def test_hits_without_any_word_of_the_question_are_said_to_be_so() -> None:
     assert said(rank(evidence([0.3, 0.2], {}), settings("recommended")))
     assert not said(rank(evidence([0.3, 0.2], {1: -1.0}), settings("recommended")))
     assert not said(rank(evidence([0.9], {}), settings(OPENCLAW))), "there all words have to match"
+
+
+def test_what_no_note_holds_is_said_of_the_words_that_were_looked_for() -> None:
+    def said(plan: QueryPlan) -> str:
+        found = evidence([0.3, 0.2], {})
+        trace = rank(replace(found, recommended=replace(found.recommended, plan=plan)), settings("recommended"))
+        return next(notice.message for notice in trace.notices if notice.code == "meaning_alone")
+
+    rest = ". These hits are near in meaning alone, and may have nothing to do with it."
+    assert said(QueryPlan(("film",), (), "film")) == f"No note holds a word of the question{rest}"
+    assert said(QueryPlan(("film",), ("did",), "film")) == f"No note holds one of the words that count{rest}"
+    assert said(QueryPlan(("film",), ("did", "sunny"), "film", common=("sunny",))) == (
+        f"No note holds one of the words that count; left out as too common: sunny{rest}")
 
 
 def test_without_vectors_words_answer_alone_and_the_mode_says_so() -> None:

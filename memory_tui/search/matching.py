@@ -69,11 +69,12 @@ class Matcher:
         terms = words.terms(query, count, len(self.corpus))
         dropped = terms.stops + terms.common
         if not self.full_text:
-            plan = QueryPlan(terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True)
+            plan = QueryPlan(terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True,
+                             common=terms.common)
             return Side(plan, self._postings(self._weighed(terms.kept)), frequency)
         expression = words.or_query(terms.kept)
         postings = self._postings(self.store.match_words(expression)) if expression else Postings.none()
-        return Side(QueryPlan(terms.kept, dropped, expression, day), postings, frequency)
+        return Side(QueryPlan(terms.kept, dropped, expression, day, common=terms.common), postings, frequency)
 
     def keywords(self, query: str) -> KeywordSearch:
         """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""

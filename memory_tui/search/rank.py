@@ -72,13 +72,14 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
 
 
 def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, ...]:
-    """That no note holds a word of the question: something is always nearest, however far it is."""
+    """That no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
     asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
     if not asked or not ranking.decided.recalled:
         return ()
-    return (Notice("meaning_alone", "No note holds a word of the question: these hits are near in meaning alone, and "
-                                    "may have nothing to do with it."),)
+    unmatched = side.plan.unmatched
+    return (Notice("meaning_alone", f"{unmatched[0].upper()}{unmatched[1:]}. These hits are near in meaning alone, "
+                                    "and may have nothing to do with it."),)
 
 
 def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:

@@ -207,7 +207,8 @@ class QueryPlan:
     """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
 
     `fts_query` is empty when no word is left. `day` is the ISO day (or `--MM-DD` without a year) the query names.
-    `inside` tells that words are found inside of longer ones as well.
+    `inside` tells that words are found inside of longer ones as well. `common` are those of the `dropped` that went
+    because more than half of the chunks hold them.
     """
 
     words: tuple[str, ...]
@@ -215,6 +216,15 @@ class QueryPlan:
     fts_query: str
     day: str = ""
     inside: bool = False
+    common: tuple[str, ...] = ()
+
+    @property
+    def unmatched(self) -> str:
+        """That no note holds any of `words`, as a clause that says of which words it is true."""
+        if not self.dropped:
+            return "no note holds a word of the question"
+        common = f"; left out as too common: {', '.join(self.common)}" if self.common else ""
+        return f"no note holds one of the words that count{common}"
 
 
 @dataclass(frozen=True, slots=True)

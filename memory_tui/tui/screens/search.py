@@ -160,7 +160,7 @@ class SearchView(Explaining):
             return ""
         mode = "" if trace.mode == "hybrid" else f", {trace.mode}"
         if any(notice.code == "meaning_alone" for notice in trace.notices):
-            mode = ", by meaning alone: no note holds a word of the question"
+            mode = f", by meaning alone: {trace.plan.unmatched}"
         days = self._answer.days if self._answer is not None else 0
         when = f" on {dt.datetime.fromtimestamp(trace.now, dt.UTC):%Y-%m-%d}" if days else ""
         return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{when}{mode}"
