@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -34,6 +34,8 @@ class BrowseView(CuratingView):
     def __init__(self) -> None:
         super().__init__()
         self._wanted: tuple[str, float] | None = None
+        self._gone: tuple[str, Hashable] | None = None
+        """The note that vanished while it was shown, and the row of the list where that left the cursor."""
 
     def compose_view(self) -> Iterable[Widget]:
         """The list with its filter, and the reader."""
@@ -57,6 +59,7 @@ class BrowseView(CuratingView):
         """List the files; read the note under the cursor again when it changed on disk."""
         super().facts_changed(facts)
         self.listed.show(facts.rows, facts.today, facts.aging)
+        self._look_for_gone({row.path for row in facts.rows})
         if not facts.rows:
             self.reader.say(
                 f"There are no notes in {self.home.workspace_name}/ yet.",
@@ -65,6 +68,27 @@ class BrowseView(CuratingView):
             self._wanted = None
         elif self.listed.file is not None:
             self._follow_cursor()
+        elif self._gone is not None and self.reader.page is not None and self.reader.page.path == self._gone[0]:
+            self._show_nothing(f"There is no {self._gone[0]} any more.", "u takes back what was changed here last.")
+            self._wanted = None
+
+    def _look_for_gone(self, paths: Collection[str]) -> None:
+        """Remember the note that is shown when it vanishes, and go to it when it is back, unless the cursor moved."""
+        page = self.reader.page
+        if page is not None and page.path not in paths:
+            self._gone = page.path, self.listed.key
+        elif self._gone is not None and self._gone[0] in paths:
+            path, row = self._gone
+            self._gone = None
+            if self.listed.key == row:
+                self.listed.reveal(path)
+
+    def _show_nothing(self, sentence: str, next_step: str) -> None:
+        """A sentence in place of the note, which nothing that is on its way replaces."""
+        self._request, self.told = -1, None
+        self.query_one(AboutPane).show([])
+        self.reader.say(sentence, next_step)
+        self.update_hints()
 
     @on(RowList.Moved, "#tree")
     def _moved(self) -> None:
@@ -91,10 +115,7 @@ class BrowseView(CuratingView):
             return
         self._wanted = wanted
         if file.state == ABSENT:
-            self._request, self.told = -1, None
-            self.query_one(AboutPane).show([])
-            self.reader.say(f"There is no {file.path} yet.", self._how_to_begin(file))
-            self.update_hints()
+            self._show_nothing(f"There is no {file.path} yet.", self._how_to_begin(file))
         else:
             self.read(file.path, line=line)
 
