@@ -187,6 +187,32 @@ def test_a_missing_memory_is_made_and_one_without_parts_gets_the_line_at_its_end
         b"- one (from memory/2026-01-12.md)\n  two\n")
 
 
+def test_without_a_heading_the_title_names_the_note_once():
+    for into in (None, b"", b"- zero\n"):
+        change = promote.promote(spot(b"- one\n", 1), "MEMORY.md", into)
+        assert change.title == "Promote memory/2026-01-12.md:1 to MEMORY.md"
+    named = promote.promote(spot(b"- one\n", 1), "MEMORY.md", b"", to="Home")
+    assert named.title == "Promote memory/2026-01-12.md:1 to MEMORY.md, Home"
+
+
+def test_headings_and_blank_lines_are_not_promoted_and_a_copy_or_move_loses_nothing():
+    data = b"# 2026-01-12\n\n## Home\n\n- one\n\n## Work\nplain\n```\n# a comment\n```\n\n## Empty\n"
+    copied = promote.promote(spot(data, 1, 13), "MEMORY.md", b"")
+    assert after(copied).startswith(b"- one (from memory/2026-01-12.md)\n- plain (from memory/2026-01-12.md)\n")
+    assert b"a comment" in after(copied), "what only looks like a heading is kept"
+    moved = promote.promote(spot(data, 1, 5), "MEMORY.md", b"", move=True)
+    assert after(moved, DAY).startswith(b"# 2026-01-12\n")
+    assert b"one" not in after(moved, DAY)
+    assert b"## Work\nplain\n" in after(moved, DAY)
+    assert moved.notes == ("Nothing is left below the heading Home, so it goes too.",)
+
+
+@pytest.mark.parametrize(("first", "last"), [(1, 1), (1, 3), (3, 3)])
+def test_headings_alone_are_not_promoted(first, last):
+    with pytest.raises(EditRefused, match="A heading says nothing by itself"):
+        promote.promote(spot(b"# 2026-01-12\n\n## Home\n- one\n", first, last), "MEMORY.md", MEMORY)
+
+
 def test_demoting_makes_the_topic_note():
     change = promote.demote(Spot("MEMORY.md", MEMORY, 7, 8), "memory/home-lab.md", None)
     assert after(change, "memory/home-lab.md") == (

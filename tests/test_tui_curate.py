@@ -167,6 +167,55 @@ def test_a_note_is_renamed_and_trashed_and_comes_back(app: MemoryApp, workspace:
     drive(app, steps)
 
 
+def test_a_note_in_the_trash_is_not_shown_any_more_and_is_shown_again_when_it_is_back(
+        app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        view = app.screen
+        assert isinstance(view, BrowseView)
+        dated = sorted(path.name for path in (workspace / "memory").glob("2026-*.md"))
+        for path in (f"memory/{dated[0]}", "memory/house.md", f"memory/{dated[-3]}"):
+            assert view.listed.reveal(path)
+            await settled(pilot)
+            assert view.reader.page is not None
+            assert view.reader.page.path == path
+            await press(pilot, "d", "y")
+            await until(lambda path=path: view.reader.page is None or view.reader.page.path != path)
+            at = view.listed.file
+            shown = at.path if at is not None else None
+            await until(lambda shown=shown: (view.reader.page.path if view.reader.page else None) == shown)
+            if at is None:
+                assert f"There is no {path} any more." in view.reader._said
+            await press(pilot, "u")
+            await until(lambda path=path: view.reader.page is not None and view.reader.page.path == path)
+            assert view.listed.file is not None
+            assert view.listed.file.path == path
+
+    drive(app, steps)
+
+
+def test_a_heading_is_not_promoted(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, "# 2026-03-20")
+        await press(pilot, "p")
+        assert isinstance(app.screen, BrowseView)
+        assert said(app).startswith("A heading says nothing by itself.")
+
+    drive(app, steps)
+
+
+def test_without_a_heading_the_choice_of_one_says_so(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, LINE)
+        await press(pilot, "p")
+        assert "to MEMORY.md" in text_of(app)
+        assert "MEMORY.md, MEMORY.md" not in text_of(app)
+        await press(pilot, "h")
+        assert "There is no heading yet: esc puts it at the end" in text_of(app)
+
+    (workspace / "MEMORY.md").write_text("", "utf-8")
+    drive(app, steps)
+
+
 def test_a_thought_is_appended_to_todays_log(app: MemoryApp, workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await remember(pilot, "the ladder is at Gareth's")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from memory_tui.curate import headings
@@ -34,6 +34,26 @@ class Spot:
         """The lines themselves."""
         return self.lines().texts()[self.first - 1:self.last]
 
+    def below_headings(self) -> list[int]:
+        """The numbers of the lines that are no headings."""
+        titles = {section.line for section in sections(self.lines().texts())}
+        return [number for number in range(self.first, self.last + 1) if number not in titles]
+
+    def facts(self) -> list[list[str]]:
+        """The lines in runs, without headings and what is blank. Raises EditRefused where nothing else is there."""
+        texts = self.lines().texts()
+        runs: list[list[str]] = []
+        before = 0
+        for number in self.below_headings():
+            if number != before + 1 or not runs:
+                runs.append([])
+            runs[-1].append(texts[number - 1])
+            before = number
+        found = [run for run in runs if any(text.strip() for text in run)]
+        if not found and any(text.strip() for text in self.texts()):
+            raise EditRefused("A heading says nothing by itself.", "Choose the lines below it.")
+        return found or [self.texts()]
+
     def heading(self) -> str:
         """The title that the lines stand below, empty without one; the title of the whole note is none."""
         above = [section for section in sections(self.lines().texts()) if section.line < self.first]
@@ -48,22 +68,24 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     """Copy or move the lines of `spot` to the right heading of the note `target`, each with its source.
 
     `to` names the heading, by fuzzy match, and is made when none is like it; without it the heading is the one that
-    shares the lines' words. Times of the day are left out. Raises EditRefused.
+    shares the lines' words. Times of the day are left out, headings are no facts and stay. Raises EditRefused.
     """
-    items = _items(spot.texts(), f" (from {spot.path})" if source else "", timeless=True)
-    return _carry("promote", spot, items, target, into, to, move=move)
+    cited = f" (from {spot.path})" if source else ""
+    items = [item for run in spot.facts() for item in _items(run, cited, timeless=True)]
+    return _carry("promote", spot, items, target, into, to, gone=spot.below_headings() if move else ())
 
 
 def demote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: bool = True) -> Change:
     """Move lines, for instance of MEMORY.md, to the topic note `target`, which is made when it is not there."""
     items = _items(spot.texts(), "", timeless=False)
+    gone = range(spot.first, spot.last + 1) if move else ()
     if into is None:
         title = target.rpartition("/")[2].removesuffix(".md").replace("-", " ").strip()
         into = f"# {title[:1].upper()}{title[1:]}\n".encode("utf-8", "replace")
-        made = _carry("demote", spot, items, target, into, to, move=move)
+        made = _carry("demote", spot, items, target, into, to, gone=gone)
         first = FileChange(target, None, made.files[0].after)
         return Change(made.kind, made.title, (first, *made.files[1:]), made.notes)
-    return _carry("demote", spot, items, target, into, to, move=move)
+    return _carry("demote", spot, items, target, into, to, gone=gone)
 
 
 def place(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Section | None, str]:
@@ -79,7 +101,7 @@ def place(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Sect
 
 
 def _carry(kind: str, spot: Spot, items: list[str], target: str, into: bytes | None, to: str, *,
-           move: bool) -> Change:
+           gone: Collection[int]) -> Change:
     if target == spot.path:
         raise EditRefused(f"The lines are in {target} already.", "Name another note.")
     note = Lines.of(into, target)
@@ -87,15 +109,16 @@ def _carry(kind: str, spot: Spot, items: list[str], target: str, into: bytes | N
         note = Lines(False, ()).insert(1, [f"# {target.rpartition('/')[2].removesuffix('.md')}"])
     section, made = place(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
     note = _below(note, section, items) if section is not None else _new_section(note, made, items)
-    title = section.title or target if section is not None else made
+    name = made if section is None else section.title if into is not None else ""
+    title = f"{spot} to {target}, {name}" if name else f"{spot} to {target}"
     files = [FileChange(target, into, note.data)]
     notes = [] if section is not None or not made else [f"The heading {made} is new."]
-    if move:
-        left, emptied = without(spot.lines(), range(spot.first, spot.last + 1))
+    if gone:
+        left, emptied = without(spot.lines(), gone)
         files.append(FileChange(spot.path, spot.data, left.data))
         notes += said(emptied)
     verb = {"promote": "Promote", "demote": "Demote"}[kind]
-    return Change(kind, f"{verb} {spot} to {target}, {title}", tuple(files), tuple(notes))
+    return Change(kind, f"{verb} {title}", tuple(files), tuple(notes))
 
 
 def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:

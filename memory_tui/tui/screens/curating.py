@@ -137,7 +137,8 @@ class CuratingView(NoteView):
         def chosen(title: str | None) -> None:
             self._carry(replace(carry, to=title or carry.to))
 
-        self.app.push_screen(Picker("Below which heading?", titles, new="a new heading"), chosen)
+        asked = "Below which heading?" if titles else "There is no heading yet: esc puts it at the end"
+        self.app.push_screen(Picker(asked, titles, new="a new heading"), chosen)
 
     def do_trash(self) -> None:
         """Move the note, or lines of it, to the trash."""
