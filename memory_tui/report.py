@@ -193,7 +193,8 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
 def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> None:
     from memory_tui.explain import why
 
-    lines = [*why.explain(hit, trace), why.terms_line(evidence.texts[hit.chunk.rowid], trace, say_how=first)]
+    terms = why.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
+    lines = [*why.explain(hit, trace), terms]
     for line in lines:
         value = f"{line.operation or ' '} {line.value:7.3f}" if line.value is not None else ""
         _print(f"    {line.label:<8}{value:<11}{one_line(line.detail)}".rstrip())

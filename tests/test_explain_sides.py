@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tui_support import NOW, sample
 from memory_tui.engine import Engine, Options
 from memory_tui.explain.stages import stages
 from memory_tui.explain.why import Line, explain, terms_line
-from memory_tui.search.trace import Trace
+from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.tui.knobs import describe, dials, weighing
 from memory_tui.tui.packed_knobs import placed
 from memory_tui.tui.why_rows import packed_rows
@@ -84,6 +85,21 @@ def test_pairs_of_characters_are_explained_where_there_are_some(ask: Ask) -> Non
     assert PAIRS not in terms_line("printer", trace).detail
     trace, _ = ask("外婆 药物过敏", ("profile", "openclaw-2026.3"))
     assert PAIRS not in terms_line("外婆", trace).detail, "these rules cut nothing"
+
+
+def test_words_of_the_date_that_is_indexed_with_a_chunk_are_not_missing(ask: Ask) -> None:
+    def detail(chunk: ChunkRef, text: str = "A walk.") -> str:
+        return terms_line(text, trace, chunk=chunk).detail
+
+    first = ChunkRef(1, "a", "memory/2023-04-30.md", "memory", 1, 5)
+    trace, _ = ask("sunday zebra")
+    assert detail(first) == "sunday 1x (date); missing: zebra"
+    assert detail(first, "Every Sunday.") == "sunday 2x (1 in the date); missing: zebra"
+    assert detail(replace(first, path="MEMORY.md")) == "missing: sunday, zebra"
+    below = replace(first, start_line=9)
+    assert detail(below) == "sunday 1x (date); not in its lines or date: zebra", "a heading above may hold it"
+    trace, _ = ask("sunday zebra", ("profile", "openclaw-2026.3"))
+    assert detail(below) == "missing: sunday, zebra", "these rules index the text alone"
 
 
 @pytest.mark.parametrize("width", [40, 80])

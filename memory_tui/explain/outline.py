@@ -58,7 +58,7 @@ def sums(account: Account, trace: Trace) -> Iterator[str]:
 
 def steps(account: Account, trace: Trace) -> list[why.Line]:
     """The lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
-    terms = why.terms_line(account.text, trace)
+    terms = why.terms_line(account.text, trace, chunk=account.chunk)
     if account.candidate is None:
         return [terms]
     lines = why.explain(account.candidate, trace)

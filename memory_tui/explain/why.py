@@ -7,7 +7,7 @@ from typing import Literal
 
 from memory_tui import profiles
 from memory_tui.explain.wording import label, ordinal
-from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, Mode, QueryPlan, Recalled, Trace
+from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Mode, QueryPlan, Recalled, Trace
 from memory_tui.text import words
 
 Operation = Literal["+", "x", "=", ""]
@@ -74,19 +74,37 @@ def explain(candidate: Candidate, trace: Trace) -> list[Line]:
     return lines
 
 
-def terms_line(text: str, trace: Trace, *, say_how: bool = True) -> Line:
+def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> Line:
     """The words that stand in `text` with counts, those missing, those left out; with `say_how` what is odd about them.
+
+    With `chunk`, what is indexed with its text counts as well: the day in its name, and the headings above it.
     """
     count = count_terms(trace.plan, text, trace.profile)
-    present = [f"{word} {n}x" for word, n in count.counts.items() if n]
-    missing = [word for word, n in count.counts.items() if not n]
+    added = chunk is not None and _indexed_with_more(trace)
+    dated = count_terms(trace.plan, words.indexed_form(chunk.path, (), ""), trace.profile).counts \
+        if chunk is not None and added else {}
+    present = [_times(word, n, dated.get(word, 0)) for word, n in count.counts.items() if n or dated.get(word)]
+    missing = [word for word, n in count.counts.items() if not n and not dated.get(word)]
     parts = [", ".join(present)] if present else []
     if missing:
-        parts.append(f"missing: {', '.join(missing)}")
+        # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
+        below = chunk is not None and added and chunk.start_line > 1
+        parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
     if count.dropped:
         parts.append(f"left out: {', '.join(count.dropped)}")
     how = _how_matched(trace) if say_how else ""
     return Line("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
+
+
+def _indexed_with_more(trace: Trace) -> bool:
+    """Whether words were looked for in more than the text of a chunk."""
+    return profiles.get(trace.profile).join == "OR" and not trace.plan.inside and trace.mode != "vectors only"
+
+
+def _times(word: str, in_text: int, in_date: int) -> str:
+    """`sunday 3x`, and how many of them stand in the day of the file's name: `sunday 1x (date)`."""
+    share = f" ({in_date} in the date)" if in_text else " (date)"
+    return f"{word} {in_text + in_date}x{share if in_date else ''}"
 
 
 def _how_matched(trace: Trace) -> str:

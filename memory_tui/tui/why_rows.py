@@ -171,7 +171,7 @@ def _facts(subject: Subject) -> list[Line]:
     text = subject.evidence.texts.get(chunk.rowid, subject.candidate.snippet)
     if subject.answer is not None and subject.answer.best is not None:
         text = subject.answer.best.text
-    terms = terms_line(text, subject.trace)
+    terms = terms_line(text, subject.trace, chunk=chunk)
     others = [Line("also", f"{other.chunk.citation}  {wording.label(other.fate).lower()}")
               for other in (subject.answer.others[:NAMED] if subject.answer else ())]
     return [terms, file_line(chunk.path, subject.trace), *others, *facts]
