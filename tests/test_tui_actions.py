@@ -117,6 +117,11 @@ def test_an_unknown_key_says_so(app: MemoryApp) -> None:
     drive(app, steps)
 
 
+def test_where_letters_are_text_the_help_has_a_key_that_is_none() -> None:
+    for place in actions.TYPING:
+        assert actions.why_nothing("f9", [place]) == "f9 does nothing here. f1 shows the keys of this pane."
+
+
 @pytest.mark.parametrize(("keys", "key", "reason"), [
     ("", "t", "t works in Search (2): turn the knobs of the ranking."),
     ("3", "T", "T works in Browse (1): go to today's note, or the newest."),

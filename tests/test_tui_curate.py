@@ -216,6 +216,20 @@ def test_without_a_heading_the_choice_of_one_says_so(app: MemoryApp, workspace: 
     drive(app, steps)
 
 
+def test_in_the_editor_keys_lead_to_the_ends_of_the_text(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, LINE)
+        await press(pilot, "i")
+        assert isinstance(app.screen, EditView)
+        area = app.screen.query_one(EditArea)
+        await press(pilot, "ctrl+end")
+        assert area.cursor_location == area.document.end
+        await press(pilot, "ctrl+home")
+        assert area.cursor_location == (0, 0)
+
+    drive(app, steps)
+
+
 def test_a_thought_is_appended_to_todays_log(app: MemoryApp, workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await remember(pilot, "the ladder is at Gareth's")

@@ -106,7 +106,7 @@ def why_nothing(key: str, where: Iterable[str]) -> str:
     for action in ACTIONS:
         if key in action.keys and action.where not in places:
             return f"{shown(key)} works in {PLACES[action.where]}: {action.help}."
-    return f"{key} does nothing here. ? shows the keys of this pane."
+    return f"{key} does nothing here. {'f1' if TYPING & places else '?'} shows the keys of this pane."
 
 
 def key_table_markdown() -> str:

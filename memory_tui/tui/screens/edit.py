@@ -47,12 +47,22 @@ class EditArea(TextArea):
 
     # The text area would take esc for itself.
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("editor"), Binding("escape", "app.do('back')", "Back", show=False, priority=True)]
+        *bindings("editor"), Binding("escape", "app.do('back')", "Back", show=False, priority=True),
+        Binding("ctrl+home", "to_start", "Start of the text", show=False),
+        Binding("ctrl+end", "to_end", "End of the text", show=False)]
     PLACES: ClassVar[tuple[str, ...]] = ("editor",)
 
     def __init__(self) -> None:
         super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent")
         self.cursor_blink = False
+
+    def action_to_start(self) -> None:
+        """The start of the text."""
+        self.move_cursor((0, 0))
+
+    def action_to_end(self) -> None:
+        """The end of the text."""
+        self.move_cursor(self.document.end)
 
     def on_paste(self, event: events.Paste) -> None:
         """What is pasted may hold control characters; they are shown, not obeyed. Then it is pasted."""
