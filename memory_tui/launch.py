@@ -83,6 +83,11 @@ class Choices:
         """What holds under the profile in force without anything that was only asked for now."""
         return _compose(self.settings.word("profile"), self.config, self.own, {})
 
+    @property
+    def own_named(self) -> Path | None:
+        """The file of memory-tui's own configuration that was named for this run, None where none was."""
+        return self.config.path if self.asked.config and self.config.kind == "own" else None
+
     def require_enabled(self) -> None:
         """Raises ConfigError when the configuration says that the agent has no memory search."""
         if self.config.disabled:

@@ -86,6 +86,25 @@ def test_workspaces_have_notebooks_of_their_own(tmp_path: Path) -> None:
     assert file.place(tmp_path / "a").parent.name == "labels"
 
 
+def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in_the_usual_place(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memory_tui import launch
+    from memory_tui.engine import Options
+
+    monkeypatch.setattr(file, "own_path", lambda: tmp_path / "user" / "config.json")
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    config = tmp_path / "demo" / "config.json"
+    config.parent.mkdir()
+    config.write_text("{}\n", "utf-8")
+    plan = launch.plan(Options(workspace=str(tmp_path / "notes"), config=str(config)))
+    assert plan.own_named == config
+    assert file.place(plan.workspace, plan.own_named).parent == tmp_path / "demo" / "labels"
+    usual = file.place(plan.workspace, launch.plan(Options(workspace=str(tmp_path / "notes"))).own_named)
+    assert usual.parent == tmp_path / "user" / "labels"
+    file.save(usual, Notebook())
+    assert file.place(plan.workspace, plan.own_named) == usual
+
+
 @given(notebooks)
 def test_qrels_and_back(notes: Notebook) -> None:
     qrels, topics = trec.export(notes)

@@ -105,7 +105,7 @@ def _notebook(given: argparse.Namespace, engine: Engine) -> Notebook:
     elif hasattr(given, "labels"):
         found = notebook.parse(_text(given.labels), given.labels)
     else:
-        found = notebook.load(notebook.place(engine.workspace))
+        found = notebook.load(notebook.place(engine.workspace, engine.plan.own_named))
     return notebook.settled(found, engine.read)
 
 

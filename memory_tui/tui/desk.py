@@ -162,7 +162,7 @@ def place(engine: Engine) -> Path:
     """Where the notebook of the workspace lies."""
     from memory_tui.tune import notebook
 
-    return notebook.place(engine.workspace)
+    return notebook.place(engine.workspace, engine.plan.own_named)
 
 
 def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict[str, Case]]:

@@ -23,11 +23,16 @@ _LINES = ("relevant", "labels", "evidence")
 _QUERY = ("query", "question")
 
 
-def place(workspace: Path) -> Path:
-    """Where the notebook of `workspace` lies: beside memory-tui's own configuration, one file a workspace."""
+def place(workspace: Path, config: Path | None = None) -> Path:
+    """Where the notebook of `workspace` lies: beside memory-tui's own configuration, one file a workspace.
+
+    `config` is such a file that was named for this run; a notebook that lies in the usual place already stays there.
+    """
     real = os.path.realpath(workspace)
     key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
-    return own_path().parent / "labels" / f"{Path(real).name[:40] or 'root'}-{key}.jsonl"
+    name = f"{Path(real).name[:40] or 'root'}-{key}.jsonl"
+    usual = own_path().parent / "labels" / name
+    return usual if config is None or usual.exists() else config.parent / "labels" / name
 
 
 def load(path: Path) -> Notebook:
