@@ -176,6 +176,8 @@ def test_while_decay_is_off_one_key_shows_what_it_would_take(workspace: Path) ->
         assert "decay is off" in text_of(app)
         await press(pilot, "a")
         assert "lost already" in text_of(app)
+        await press(pilot, "a")
+        assert said(app) == "Decay is on already: this is what it takes."
         await press(pilot, "u")
         assert "decay is off" in text_of(app)
 

@@ -29,6 +29,7 @@ from tui_support import (
 
 from memory_tui import events
 from memory_tui.engine import Engine, Options
+from memory_tui.tui import facts
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.widgets.event_log import EventLog, words
 from memory_tui.tui.widgets.truth_bar import Progress, fitted, statements
@@ -50,6 +51,20 @@ def play(gate: threading.Event) -> Iterator[Play]:
     with serving(Play(usual=answer)) as server:
         yield server
         gate.set()
+
+
+@pytest.mark.parametrize(("least", "engine", "words"), [
+    (0, "sqlite-vec", "vec0 256d"), (10_000, "numpy", "numpy 256d")])
+def test_the_first_line_names_who_compares_the_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int,
+                                                       engine: str, words: str) -> None:
+    monkeypatch.setattr("memory_tui.index.writes.VEC0_FROM", least)
+    with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as opened:
+        opened.sync()
+        status, found = opened.status(), facts.gather(opened).vector
+    if not status.vector["available"]:
+        pytest.skip("sqlite-vec does not work here")
+    assert str(status.vector["engine"]).startswith(engine)
+    assert (found.words, found.ok) == (words, True)
 
 
 def test_the_log_counts_the_vectors_of_a_slow_provider(tmp_path: Path, play: Play, gate: threading.Event) -> None:

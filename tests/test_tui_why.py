@@ -19,7 +19,7 @@ from memory_tui.explain.stages import gaps, in_a_line, parts, stages
 from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace
-from memory_tui.settings import BY_KEY, TUNE_KEYS
+from memory_tui.settings import BY_KEY, TUNE_KEYS, show
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.screens.browse import BrowseView
 from memory_tui.tui.screens.prompt import Prompt
@@ -110,8 +110,12 @@ def test_one_key_applies_the_nearest_change_and_another_takes_it_back(app: Memor
         assert places[nearest.place - 1] == hit.chunk
         assert hit_of(app).chunk == hit.chunk
         assert said(app).startswith("Set: ")
+        was = nearest.key, before.settings.values[nearest.key].value
         await press(pilot, "u")
         assert trace_of(app).recalled == before.recalled
+        assert said(app).startswith(f"Taken back: {BY_KEY[was[0]].label} {show(BY_KEY[was[0]], was[1])}")
+        await press(pilot, "ctrl+r")
+        assert said(app).startswith("Made again: ")
 
     drive(app, steps)
 

@@ -37,6 +37,8 @@ class Context:
     tuned: bool = False
     written: bool = False
     """Knobs were written into the configuration, and that was not taken back."""
+    ages: bool = False
+    """Decay is on: age counts."""
     flips: bool = False
     """It is known what would change the verdict on the hit in the why pane."""
     syncing: bool = False
@@ -146,6 +148,11 @@ def needs_step(context: Context) -> str:
 def needs_change(context: Context) -> str:
     """A change that is known to turn the verdict."""
     return needs_answer(context) or ("" if context.flips else "There is no change to apply: w shows what was found.")
+
+
+def needs_no_decay(context: Context) -> str:
+    """Decay that is off."""
+    return "Decay is on already: this is what it takes." if context.ages else ""
 
 
 def needs_undone(context: Context) -> str:

@@ -160,8 +160,9 @@ def _vector(status: Status) -> Health:
     if status.chunks and not status.embedded:
         return Health("no vectors", True, "nothing is embedded")
     dims = f" {status.vector['dims']}d" if status.vector["dims"] else ""
-    words = ("vec0" if status.vector["available"] else "numpy") + dims
-    return Health(words, True, str(status.vector["engine"]))
+    engine = str(status.vector["engine"])
+    # sqlite-vec may work and still have nothing to do: small indexes have no vec0 table.
+    return Health(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
 
 
 def _mode(status: Status, provider: Health, hybrid: bool) -> Mode:

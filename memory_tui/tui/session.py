@@ -203,6 +203,19 @@ class Tuning:
         return ", ".join(turned + ([f"date {self.days:+d} d"] if self.days else []))
 
 
+def brought(before: Stand, after: Stand) -> str:
+    """What a step from `before` to `after` brought, as `label value` words: a profile for all the knobs it sets."""
+    keys = [key for key in TUNE_KEYS if before.settings.values[key].value != after.settings.values[key].value]
+    if "profile" in keys:
+        keys = ["profile"]
+    words = [f"{BY_KEY[key].label} {show(BY_KEY[key], after.settings.values[key].value)}" for key in keys]
+    if before.days != after.days:
+        words.append(f"date {after.days:+d} d")
+    if before.baseline != after.baseline:
+        words.append(f"baseline {after.baseline.name}")
+    return ", ".join(words) or "the knobs"
+
+
 def same(one: Settings, other: Settings) -> bool:
     """Whether two settings have equal values, wherever these came from."""
     return all(one.values[key].value == other.values[key].value for key in BY_KEY)

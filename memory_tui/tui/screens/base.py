@@ -15,6 +15,7 @@ from memory_tui.events import Event
 from memory_tui.tui.actions import Context, bindings
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.messages import Worked
+from memory_tui.tui.session import brought
 from memory_tui.tui.widgets.key_hints import KeyHints
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.too_small import TooSmall
@@ -186,6 +187,14 @@ class View(Screen[None]):
     def say(self, sentence: str) -> None:
         """Show a sentence in the message line for three seconds."""
         self.query_one(KeyHints).say(sentence)
+
+    def take_back(self) -> None:
+        """Undo the last turn of a knob, and say where that leaves it in place of what was said of the turn."""
+        before = self.home.tuning
+        if before is not None and before.past:
+            after = before.undo()
+            self.home.turn(after)
+            self.say(f"Taken back: {brought(before.stand, after.stand)}.")
 
     @on(RowList.Nothing)
     def _nothing_there(self) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memory_tui.tui.screens.judging import Judging
 
 HORIZON = 90
+DECAY = "query.hybrid.temporalDecay.enabled"
 
 
 class FadingView(Report):
@@ -59,10 +60,18 @@ class FadingView(Report):
         """How many questions were looked at."""
         return f"over {plural(self.faded.questions, 'question')}" if self.faded is not None else ""
 
+    def more_context(self) -> dict[str, bool]:
+        """Whether decay is on besides."""
+        return {**super().more_context(), "ages": self._ages}
+
+    @property
+    def _ages(self) -> bool:
+        tuning = self.home.tuning
+        return tuning is not None and tuning.settings.on(DECAY)
+
     def lines(self, width: int) -> Sequence[Line]:
         """Why nothing fades, or the list."""
-        tuning = self.home.tuning
-        if tuning is not None and not tuning.settings.on("query.hybrid.temporalDecay.enabled"):
+        if self.home.tuning is not None and not self._ages:
             return [*text("Nothing fades: decay is off, so age does not count.", width, "strong"),
                     *text("a switches decay on, to see what it would take; u takes that back.", width, "muted")]
         if self.faded is None:
@@ -102,7 +111,7 @@ class FadingView(Report):
         """Switch decay on, to see what it takes."""
         tuning = self.home.tuning
         if tuning is not None:
-            self.home.turn(tuning.set("query.hybrid.temporalDecay.enabled", True))
+            self.home.turn(tuning.set(DECAY, True))
 
     @on(RowList.Chosen)
     def _read(self) -> None:

@@ -108,8 +108,7 @@ class Report(View):
 
     def do_undo(self) -> None:
         """Undo the last step."""
-        if self.home.tuning is not None:
-            self.home.turn(self.home.tuning.undo())
+        self.take_back()
 
     def more_places(self) -> tuple[str, ...]:
         """A report's own keys, those of a note where rows are about notes, then those of all reports."""

@@ -6,7 +6,7 @@ from textual import on
 
 from memory_tui.search.trace import Trace
 from memory_tui.tui.screens.base import View
-from memory_tui.tui.session import OPENED, Answer, Tuning, changes, summary
+from memory_tui.tui.session import OPENED, Answer, Tuning, brought, changes, summary
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 
 
@@ -86,11 +86,14 @@ class Turning(View):
 
     def do_undo(self) -> None:
         """Undo the last step: a knob, a change that was applied, the date or the baseline."""
-        self._turn("undo")
+        self.take_back()
 
     def do_redo(self) -> None:
         """Redo it."""
-        self._turn("redo")
+        before = self.home.tuning
+        if before is not None and before.future:
+            self._turn("redo")
+            self.say(f"Made again: {brought(before.stand, before.future[0])}.")
 
     def do_reset_all(self) -> None:
         """All knobs as the app was opened."""

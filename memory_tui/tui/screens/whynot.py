@@ -91,8 +91,7 @@ class WhyNotView(View):
 
     def do_undo(self) -> None:
         """Undo the last step."""
-        if self.home.tuning is not None:
-            self.home.turn(self.home.tuning.undo())
+        self.take_back()
 
     def do_apply(self) -> None:
         """Apply the change under the cursor."""
