@@ -60,8 +60,10 @@ class Consents:
                 json.dump(asdict(made), file, ensure_ascii=True)
             Path(file.name).replace(self._file(provider, host))
         except OSError as error:
-            raise ConsentUnsaved(f"That {provider} may get your notes cannot be remembered: {error.strerror}.",
-                                 f"See to it that {self.folder} can be written.") from error
+            raise ConsentUnsaved(
+                f"That {provider} may get your notes cannot be remembered: {error.strerror}.",
+                f"See to it that {self.folder} can be written.",
+            ) from error
         return made
 
     def every(self) -> tuple[Agreement, ...]:
@@ -75,8 +77,10 @@ class Consents:
             try:
                 self._file(made.provider, made.host).unlink(missing_ok=True)
             except OSError as error:
-                raise ConsentUnsaved(f"The agreement about {made.provider} cannot be taken back: {error.strerror}.",
-                                     f"Delete the files in {self.folder}.") from error
+                raise ConsentUnsaved(
+                    f"The agreement about {made.provider} cannot be taken back: {error.strerror}.",
+                    f"Delete the files in {self.folder}.",
+                ) from error
         return gone
 
     def _every(self) -> Iterator[Agreement]:
@@ -94,8 +98,13 @@ def _read(path: Path, *expected: str) -> Agreement | None:
     """The agreement in `path`, when it is about what is `expected`: workspace, provider and host."""
     try:
         fields = json.loads(path.read_text("utf-8"))
-        made = Agreement(str(fields["workspace"]), str(fields["provider"]), str(fields["host"]), float(fields["at"]),
-                         str(fields["how"]))
+        made = Agreement(
+            str(fields["workspace"]),
+            str(fields["provider"]),
+            str(fields["host"]),
+            float(fields["at"]),
+            str(fields["how"]),
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return made if expected in ((), (made.workspace, made.provider, made.host)) else None

@@ -95,12 +95,26 @@ def forecast(plan: Plan, store: Store, seen: Scan, outlook: Outlook) -> Forecast
     count = sum(map(prices.tokens, send))
     each = _per_million(outlook)
     return Forecast(
-        provider=outlook.provider, model=outlook.model, host=outlook.host, elsewhere=outlook.elsewhere,
-        agreed=outlook.agreed, files=files, chunks=chunks, cached=len(cached), waiting=len(waiting),
-        withheld=len(lacking) - len(send), send=len(send),
-        tokens=count, bytes=sum(len(text.encode("utf-8", "replace")) for text in send),
-        usd=None if each is None else each * count / 1e6, usd_per_million=each, prices_of=prices.AS_OF,
-        withholding=withholding, flagged=tuple(flagged), unreadable=tuple(unreadable))
+        provider=outlook.provider,
+        model=outlook.model,
+        host=outlook.host,
+        elsewhere=outlook.elsewhere,
+        agreed=outlook.agreed,
+        files=files,
+        chunks=chunks,
+        cached=len(cached),
+        waiting=len(waiting),
+        withheld=len(lacking) - len(send),
+        send=len(send),
+        tokens=count,
+        bytes=sum(len(text.encode("utf-8", "replace")) for text in send),
+        usd=None if each is None else each * count / 1e6,
+        usd_per_million=each,
+        prices_of=prices.AS_OF,
+        withholding=withholding,
+        flagged=tuple(flagged),
+        unreadable=tuple(unreadable),
+    )
 
 
 def _cut(plan: Plan, seen: Scan, outlook: Outlook, unreadable: list[tuple[str, str]]) -> Iterator[NewFile]:
@@ -131,8 +145,9 @@ class Estimate:
     model: str
 
 
-def estimate(plan: Plan, store: Store, seen: Scan, outlook: Outlook | None, identity: Identity | None,
-             speed: float | None = None) -> Estimate:
+def estimate(
+    plan: Plan, store: Store, seen: Scan, outlook: Outlook | None, identity: Identity | None, speed: float | None = None
+) -> Estimate:
     """What making the index of the notes of `seen` anew costs, without reading them.
 
     `outlook` is of the provider that would embed, None without one; `identity` is the space of its vectors, as far as
@@ -143,8 +158,11 @@ def estimate(plan: Plan, store: Store, seen: Scan, outlook: Outlook | None, iden
     step = max(1, tokens_each - overlap) * prices.CHARACTERS_A_TOKEN
     recipe = store.recipe()
     same_cut = recipe is not None and (recipe.chunk_tokens, recipe.chunk_overlap) == (tokens_each, overlap)
-    chunks = max(store.counts().chunks, len(seen.found)) if same_cut else sum(
-        max(1, -(-note.size // step)) for note in seen.found)
+    chunks = (
+        max(store.counts().chunks, len(seen.found))
+        if same_cut
+        else sum(max(1, -(-note.size // step)) for note in seen.found)
+    )
     embeds = outlook is not None and outlook.agreed
     reused = store.reusable(identity) if same_cut and identity else 0
     to_embed = max(0, chunks - reused) if embeds else 0
@@ -153,8 +171,16 @@ def estimate(plan: Plan, store: Store, seen: Scan, outlook: Outlook | None, iden
     rate = speed or _EMBEDDED_PER_SECOND.get(outlook.provider if outlook else "", _REMOTE_PER_SECOND)
     each = _per_million(outlook) if outlook else 0.0
     return Estimate(
-        len(seen.found), size, chunks, to_embed, count, size / _CUT_PER_SECOND + to_embed / rate, speed is not None,
-        None if each is None else each * count / 1e6, outlook.model if outlook else "")
+        len(seen.found),
+        size,
+        chunks,
+        to_embed,
+        count,
+        size / _CUT_PER_SECOND + to_embed / rate,
+        speed is not None,
+        None if each is None else each * count / 1e6,
+        outlook.model if outlook else "",
+    )
 
 
 def _per_million(outlook: Outlook) -> float | None:

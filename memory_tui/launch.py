@@ -92,17 +92,29 @@ class Choices:
         """Raises ConfigError when the configuration says that the agent has no memory search."""
         if self.config.disabled:
             place = self.config.entries["enabled"].places[-1]
-            raise ConfigError(self.config.disabled, "Set it to true, or search with another one: --config FILE.",
-                              place.line, place.column)
+            raise ConfigError(
+                self.config.disabled,
+                "Set it to true, or search with another one: --config FILE.",
+                place.line,
+                place.column,
+            )
 
     def survey(self) -> Survey:
         """Every documented value, and what the choices came to."""
         return Survey(
-            path=str(self.config.path or ""), kind=self.config.kind, layout=self.config.layout,
-            profile=self.settings.word("profile"), profile_origin=self.settings.values["profile"].origin,
-            agent=self.agent.id, agents=tuple(listing.agent_rows(self.config)), workspace=str(self.workspace),
-            index=str(self.index), openclaw_index=str(self.config.store_path),
-            values=tuple(listing.rows(self.config, self.settings, registry.NAMES)), problems=self.config.found)
+            path=str(self.config.path or ""),
+            kind=self.config.kind,
+            layout=self.config.layout,
+            profile=self.settings.word("profile"),
+            profile_origin=self.settings.values["profile"].origin,
+            agent=self.agent.id,
+            agents=tuple(listing.agent_rows(self.config)),
+            workspace=str(self.workspace),
+            index=str(self.index),
+            openclaw_index=str(self.config.store_path),
+            values=tuple(listing.rows(self.config, self.settings, registry.NAMES)),
+            problems=self.config.found,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +130,9 @@ class Plan(Choices):
 def choose(options: Options) -> Choices:
     """Decide everything but whether the workspace is there. Raises ConfigError or SettingError."""
     given = Path(options.workspace).expanduser() if options.workspace else None if options.agent else _here()
-    config = configuration.load(options.config, None if options.config and not options.workspace else given,
-                                options.agent)
+    config = configuration.load(
+        options.config, None if options.config and not options.workspace else given, options.agent
+    )
     if not options.workspace and options.config and config.workspace:
         given = None
     chosen = {}
@@ -135,11 +148,18 @@ def choose(options: Options) -> Choices:
     origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
     workspace = given or config.agent.workspace
     return Choices(
-        asked=options, config=config, workspace=workspace, own=own, chosen=chosen,
+        asked=options,
+        config=config,
+        workspace=workspace,
+        own=own,
+        chosen=chosen,
         settings=_compose(str(asked.value) if asked else "auto", config, own, chosen),
-        provider=DEFAULT_PROVIDER if automatic else provider, provider_origin=origin,
-        index=Path(options.index).expanduser() if options.index else _index_path(
-            workspace, config.agent, DEFAULT_PROVIDER if automatic else provider, options.extra))
+        provider=DEFAULT_PROVIDER if automatic else provider,
+        provider_origin=origin,
+        index=Path(options.index).expanduser()
+        if options.index
+        else _index_path(workspace, config.agent, DEFAULT_PROVIDER if automatic else provider, options.extra),
+    )
 
 
 def plan(options: Options) -> Plan:
@@ -147,15 +167,27 @@ def plan(options: Options) -> Plan:
     choices = choose(options)
     if not options.workspace and choices.workspace == choices.agent.workspace and not choices.workspace.is_dir():
         raise WorkspaceError(
-            f"The workspace of agent {choices.agent.id} is not there: {choices.workspace}." if options.agent else
-            f"There is no workspace here: neither MEMORY.md nor memory/ in this folder, and no {choices.workspace}.",
-            "Name one (memory-tui PATH), or look at a sample first: memory-tui demo.")
+            f"The workspace of agent {choices.agent.id} is not there: {choices.workspace}."
+            if options.agent
+            else "There is no workspace here: neither MEMORY.md nor memory/ in this folder, "
+            f"and no {choices.workspace}.",
+            "Name one (memory-tui PATH), or look at a sample first: memory-tui demo.",
+        )
     return Plan(
-        asked=options, config=choices.config, workspace=choices.workspace, own=choices.own, chosen=choices.chosen,
+        asked=options,
+        config=choices.config,
+        workspace=choices.workspace,
+        own=choices.own,
+        chosen=choices.chosen,
         settings=choices.settings,
-        provider=choices.provider, provider_origin=choices.provider_origin, index=choices.index,
-        roots=_roots(choices), read_only=options.read_only, now=options.now,
-        once=options.once)
+        provider=choices.provider,
+        provider_origin=choices.provider_origin,
+        index=choices.index,
+        roots=_roots(choices),
+        read_only=options.read_only,
+        now=options.now,
+        once=options.once,
+    )
 
 
 def renewed(plan: Plan) -> Plan:
@@ -177,8 +209,13 @@ def _roots(choices: Choices) -> Roots:
     if config.value("experimental.sessionMemory") is not True:
         sources = [name for name in sources if name != "sessions"]
     folder = configuration.state_folder() / "agents" / choices.agent.id / "sessions"
-    return Roots.open(choices.workspace, (*config.extra_paths, *choices.asked.extra), sources=sources or ["memory"],
-                      sessions=folder, archives=choices.settings.on("sessions.archives"))
+    return Roots.open(
+        choices.workspace,
+        (*config.extra_paths, *choices.asked.extra),
+        sources=sources or ["memory"],
+        sessions=folder,
+        archives=choices.settings.on("sessions.archives"),
+    )
 
 
 def _own_rules(config: Config) -> dict[str, Value]:
@@ -222,5 +259,8 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     key = hashlib.sha256(os.fsencode(real) + own + more).hexdigest()[:16]
     folder = platformdirs.user_cache_path("memory-tui", appauthor=False)
     name = Path(real).name[:40] or "root"
-    return folder / f"{name}{'' if agent.default else f'-{agent.id}'}-{key}" / (
-        "index.sqlite" if provider == DEFAULT_PROVIDER else f"index-{provider}.sqlite")
+    return (
+        folder
+        / f"{name}{'' if agent.default else f'-{agent.id}'}-{key}"
+        / ("index.sqlite" if provider == DEFAULT_PROVIDER else f"index-{provider}.sqlite")
+    )

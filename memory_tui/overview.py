@@ -178,7 +178,7 @@ def note(document: Document, start: int, lines: int | None) -> Note:
     every = document.text.split("\n")
     if every[-1] == "":
         every.pop()
-    wanted = every[start - 1:start - 1 + min(lines or GET_LINES, GET_LINES)]
+    wanted = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
     taken: list[str] = []
     room = GET_CHARACTERS
     for line in wanted:
@@ -189,20 +189,30 @@ def note(document: Document, start: int, lines: int | None) -> Note:
     after = start + len(taken)
     asked_end = start - 1 + lines if lines else len(every)
     more = after <= min(asked_end, len(every)) and bool(taken)
-    return Note(document.path, start, len(taken), len(every), "\n".join(taken) + ("\n" if taken else ""),
-                after if more else None, start if taken and len(wanted[0]) > GET_CHARACTERS else None)
+    return Note(
+        document.path,
+        start,
+        len(taken),
+        len(every),
+        "\n".join(taken) + ("\n" if taken else ""),
+        after if more else None,
+        start if taken and len(wanted[0]) > GET_CHARACTERS else None,
+    )
 
 
 def fresh(scan: Scan, freshness: Freshness) -> Fresh:
     """Freshness in the form that is shown."""
     return Fresh(
-        total=scan.total, fresh=freshness.fresh,
+        total=scan.total,
+        fresh=freshness.fresh,
         pending=tuple(Item(f.path, f.detail) for f in freshness.pending),
         failed=tuple(Item(f.path, f.detail) for f in freshness.failed),
         left_out=tuple(_item(left) for left in freshness.left_out),
         unsettled=tuple(Item(f.path, f.detail) for f in freshness.of("changed while read")),
         missing=tuple(Item(f.path, f.detail) for f in freshness.of("missing root")),
-        rebuild=freshness.rebuild, shrink=freshness.shrink)
+        rebuild=freshness.rebuild,
+        shrink=freshness.shrink,
+    )
 
 
 def _item(left: LeftOut) -> Item:
@@ -216,16 +226,32 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
     rows = []
     for found in scan.found:
         row, differs = known.get(found.path), stale.pop(found.path, None)
-        rows.append(FileRow(
-            found.path, found.source, differs.state if differs else "fresh",
-            differs.detail if differs else "; ".join(filter(None, (row and row.detail, kept_back.get(found.path)))),
-            row.chunks if row else 0, found.size,
-            found.mtime_ns / 1e9, shown_day(found.path)))
+        rows.append(
+            FileRow(
+                found.path,
+                found.source,
+                differs.state if differs else "fresh",
+                differs.detail if differs else "; ".join(filter(None, (row and row.detail, kept_back.get(found.path)))),
+                row.chunks if row else 0,
+                found.size,
+                found.mtime_ns / 1e9,
+                shown_day(found.path),
+            )
+        )
     for path, differs in stale.items():
         row = known.get(path)
-        rows.append(FileRow(path, row.source if row else "memory", differs.state, differs.detail,
-                            row.chunks if row else 0, row.size if row else 0,
-                            row.mtime_ns / 1e9 if row else 0.0, shown_day(path)))
+        rows.append(
+            FileRow(
+                path,
+                row.source if row else "memory",
+                differs.state,
+                differs.detail,
+                row.chunks if row else 0,
+                row.size if row else 0,
+                row.mtime_ns / 1e9 if row else 0.0,
+                shown_day(path),
+            )
+        )
     return tuple(sorted(rows, key=lambda row: row.path))
 
 
@@ -235,8 +261,11 @@ def _kept_back(store: Store) -> dict[str, str]:
     kept: list[Withheld | Refused] = [*withheld.found_in(store), *refusals.found_in(store)]
     for chunk in kept:
         found.setdefault(chunk.path, []).append(chunk)
-    return {path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
-                  f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}" for path, chunks in found.items()}
+    return {
+        path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
+        f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}"
+        for path, chunks in found.items()
+    }
 
 
 def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileVerdict:
@@ -264,9 +293,19 @@ def writing(index: Path, role: Role) -> Writing | None:
     return Writing(who.pid, who.since, who.ours) if who else None
 
 
-def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health: Health, watching: tuple[bool, str],
-           probe: dict[str, Any] | None, notices: Sequence[Notice], supplied: Supplied,
-           paused: bool = False) -> Status:
+def status(
+    plan: Plan,
+    store: Store,
+    scan: Scan,
+    freshness: Freshness,
+    *,
+    health: Health,
+    watching: tuple[bool, str],
+    probe: dict[str, Any] | None,
+    notices: Sequence[Notice],
+    supplied: Supplied,
+    paused: bool = False,
+) -> Status:
     """The whole state; `health` is the provider's, `probe` the outcome of a deep check."""
     counts = store.counts()
     identity = store.identity()
@@ -274,30 +313,63 @@ def status(plan: Plan, store: Store, scan: Scan, freshness: Freshness, *, health
     vec0 = ability() if settings.on("store.vector.enabled") else OFF
     refused = tuple(refusals.found_in(store))
     return Status(
-        backend="builtin", agent_id=plan.agent.id, agents=tuple(agent.id for agent in plan.config.agents),
-        workspace_dir=str(plan.roots.workspace), db_path=os.fspath(store.path),
-        db_bytes=sizes.on_disk(store.path), files=counts.files, chunks=counts.chunks, embedded=counts.embedded,
+        backend="builtin",
+        agent_id=plan.agent.id,
+        agents=tuple(agent.id for agent in plan.config.agents),
+        workspace_dir=str(plan.roots.workspace),
+        db_path=os.fspath(store.path),
+        db_bytes=sizes.on_disk(store.path),
+        files=counts.files,
+        chunks=counts.chunks,
+        embedded=counts.embedded,
         generation=store.generation(),
-        provider=identity.provider if identity else "none", requested_provider=plan.provider,
-        provider_origin=plan.provider_origin, provider_state=health.detail, model=identity.model if identity else "",
-        profile=settings.word("profile"), profile_origin=settings.values["profile"].origin,
-        config_path=str(plan.config.path or ""), sources=plan.roots.sources, extra_paths=plan.roots.extra,
+        provider=identity.provider if identity else "none",
+        requested_provider=plan.provider,
+        provider_origin=plan.provider_origin,
+        provider_state=health.detail,
+        model=identity.model if identity else "",
+        profile=settings.word("profile"),
+        profile_origin=settings.values["profile"].origin,
+        config_path=str(plan.config.path or ""),
+        sources=plan.roots.sources,
+        extra_paths=plan.roots.extra,
         source_counts=tuple(
-            {"source": name, "files": counts.by_source.get(name, (0, 0))[0],
-             "chunks": counts.by_source.get(name, (0, 0))[1]}
-            for name in dict.fromkeys((*plan.roots.sources, *counts.by_source))),
-        cache={"enabled": settings.on("cache.enabled"), "entries": counts.cached,
-               "maxEntries": plan.config.value("cache.maxEntries"), "hits": supplied.cache_hits},
+            {
+                "source": name,
+                "files": counts.by_source.get(name, (0, 0))[0],
+                "chunks": counts.by_source.get(name, (0, 0))[1],
+            }
+            for name in dict.fromkeys((*plan.roots.sources, *counts.by_source))
+        ),
+        cache={
+            "enabled": settings.on("cache.enabled"),
+            "entries": counts.cached,
+            "maxEntries": plan.config.value("cache.maxEntries"),
+            "hits": supplied.cache_hits,
+        },
         fts=_full_text(store),
-        vector={"enabled": settings.on("store.vector.enabled"), "available": vec0.ready,
-                "engine": _compared_by(store, vec0),
-                "loadError": None if vec0.ready else vec0.detail, "dims": identity.dims if identity else None},
+        vector={
+            "enabled": settings.on("store.vector.enabled"),
+            "available": vec0.ready,
+            "engine": _compared_by(store, vec0),
+            "loadError": None if vec0.ready else vec0.detail,
+            "dims": identity.dims if identity else None,
+        },
         fallback=supplied.fallback.as_dict() if supplied.fallback else None,
-        watching=watching[0], watch_detail=watching[1], read_only=plan.read_only,
-        freshness=fresh(scan, freshness), embedding_probe=probe, paused=paused,
+        watching=watching[0],
+        watch_detail=watching[1],
+        read_only=plan.read_only,
+        freshness=fresh(scan, freshness),
+        embedding_probe=probe,
+        paused=paused,
         notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
-        keeper=writing(store.path, "keeper"), writer=writing(store.path, "lock"), storage=sizes.files(store.path),
-        withheld=tuple(withheld.found_in(store)), refused=refused, links=supplied.links)
+        keeper=writing(store.path, "keeper"),
+        writer=writing(store.path, "lock"),
+        storage=sizes.files(store.path),
+        withheld=tuple(withheld.found_in(store)),
+        refused=refused,
+        links=supplied.links,
+    )
 
 
 def _refused(chunks: Sequence[Refused]) -> list[Notice]:
@@ -306,9 +378,14 @@ def _refused(chunks: Sequence[Refused]) -> list[Notice]:
         return []
     reasons = "; ".join(sorted({chunk.reason for chunk in chunks})[:3])
     some = "1 chunk has" if len(chunks) == 1 else f"{len(chunks):,} chunks have"
-    return [Notice("refused", f"{some} no vector, because the provider refused the text ({reasons}); words still find "
-                              "it.", "It is asked again when the text or the provider changes, after a day, when you "
-                              "try the provider again in its view, or by memory-tui index --force.")]
+    return [
+        Notice(
+            "refused",
+            f"{some} no vector, because the provider refused the text ({reasons}); words still find it.",
+            "It is asked again when the text or the provider changes, after a day, when you "
+            "try the provider again in its view, or by memory-tui index --force.",
+        )
+    ]
 
 
 def _compared_by(store: Store, vec0: Vec0) -> str:
@@ -316,29 +393,45 @@ def _compared_by(store: Store, vec0: Vec0) -> str:
     if not vec0.ready:
         return "numpy, exact"
     mirrored = store.vec0_dims() > 0 or store.recipe() is None
-    return f"sqlite-vec {vec0.detail}" if mirrored else (
-        f"numpy, exact; sqlite-vec {vec0.detail} from {VEC0_FROM:,} chunks")
+    return (
+        f"sqlite-vec {vec0.detail}"
+        if mirrored
+        else (f"numpy, exact; sqlite-vec {vec0.detail} from {VEC0_FROM:,} chunks")
+    )
 
 
 def _full_text(store: Store) -> dict[str, Any]:
     tokenizer, reason = store.full_text(), abilities.fts5()
-    return {"enabled": True, "available": bool(tokenizer), "tokenizer": tokenizer or None,
-            "engine": f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text",
-            "error": reason or (None if tokenizer else "the index was made without it")}
+    return {
+        "enabled": True,
+        "available": bool(tokenizer),
+        "tokenizer": tokenizer or None,
+        "engine": f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text",
+        "error": reason or (None if tokenizer else "the index was made without it"),
+    }
 
 
 def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
     """What full-text search and vectors have to do without, and what is done instead."""
     lost, settings = [], plan.settings
     if reason := abilities.fts5():
-        lost.append(Notice("full_text", f"There is no full-text search ({reason}): vectors answer alone, or without "
-                                        "any, a chunk is found when its text holds the letters of a word."))
+        lost.append(
+            Notice(
+                "full_text",
+                f"There is no full-text search ({reason}): vectors answer alone, or without "
+                "any, a chunk is found when its text holds the letters of a word.",
+            )
+        )
     elif settings.word("store.fts.tokenizer") == "trigram" and (reason := abilities.trigram()):
         lost.append(Notice("trigram", f"Trigrams are not possible ({reason}): unicode61 cuts the words."))
     if settings.on("store.vector.enabled") and not vec0.ready:
-        lost.append(Notice("vec0", f"sqlite-vec is not used ({vec0.detail}): numpy compares the vectors, with "
-                                   "the same answers."))
-    lost += [Notice("switch", f"{abilities.SWITCH} names {name!r}, which is none of {', '.join(abilities.NAMES)}.")
-             for name in abilities.unknown()]
+        lost.append(
+            Notice(
+                "vec0", f"sqlite-vec is not used ({vec0.detail}): numpy compares the vectors, with the same answers."
+            )
+        )
+    lost += [
+        Notice("switch", f"{abilities.SWITCH} names {name!r}, which is none of {', '.join(abilities.NAMES)}.")
+        for name in abilities.unknown()
+    ]
     return lost
-

@@ -53,20 +53,46 @@ _NO_ADDITIONS = {
 }
 
 OPENCLAW_2026_3 = Profile(
-    name="openclaw-2026.3", title="OpenClaw 2026.3.13", join="AND", text_score="saturated", vector_score="cosine",
-    age="multiply", relaxed_floor=True, fewest_candidates=1, missing_side="zero", snippet="head",
-    faults=True, ignores=_NO_ADDITIONS,
+    name="openclaw-2026.3",
+    title="OpenClaw 2026.3.13",
+    join="AND",
+    text_score="saturated",
+    vector_score="cosine",
+    age="multiply",
+    relaxed_floor=True,
+    fewest_candidates=1,
+    missing_side="zero",
+    snippet="head",
+    faults=True,
+    ignores=_NO_ADDITIONS,
 )
 
 OPENCLAW_2026_2 = Profile(
-    name="openclaw-2026.2", title="OpenClaw 2026.2.26", join="AND", text_score="clamped", vector_score="cosine",
-    age="multiply", relaxed_floor=False, fewest_candidates=1, missing_side="zero", snippet="head",
-    faults=True, ignores=_NO_ADDITIONS,
+    name="openclaw-2026.2",
+    title="OpenClaw 2026.2.26",
+    join="AND",
+    text_score="clamped",
+    vector_score="cosine",
+    age="multiply",
+    relaxed_floor=False,
+    fewest_candidates=1,
+    missing_side="zero",
+    snippet="head",
+    faults=True,
+    ignores=_NO_ADDITIONS,
 )
 
 RECOMMENDED = Profile(
-    name="recommended", title="recommended", join="OR", text_score="magnitude", vector_score="share", age="add",
-    relaxed_floor=False, fewest_candidates=200, missing_side="computed", snippet="window",
+    name="recommended",
+    title="recommended",
+    join="OR",
+    text_score="magnitude",
+    vector_score="share",
+    age="add",
+    relaxed_floor=False,
+    fewest_candidates=200,
+    missing_side="computed",
+    snippet="window",
     values={
         "query.hybrid.vectorWeight": 0.4,
         "query.hybrid.textWeight": 0.6,

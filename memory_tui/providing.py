@@ -25,22 +25,30 @@ def settings(choices: Choices, consents: Consents) -> ProviderSettings:
     config = choices.config
     may_send = _may_send(choices, consents)
     if config.provider not in ("", "auto", choices.provider):
-        return ProviderSettings(requested=choices.provider, env=_lookup(config), may_send=may_send,
-                                batches=_batches(choices))
+        return ProviderSettings(
+            requested=choices.provider, env=_lookup(config), may_send=may_send, batches=_batches(choices)
+        )
     dims = config.value("outputDimensionality")
     fallback = str(config.value("fallback") or "")
     folder = config.value("local.modelCacheDir")
     return ProviderSettings(
-        requested=choices.provider, model=config.model,
+        requested=choices.provider,
+        model=config.model,
         fallback=fallback if fallback in registry.NAMES else "",
-        base_url=str(config.value("remote.baseUrl") or ""), api_keys=_keys(config),
+        base_url=str(config.value("remote.baseUrl") or ""),
+        api_keys=_keys(config),
         headers={name: found.value for name, found in config.headers() if found.known},
         output_dimensionality=dims if isinstance(dims, int) else None,
-        input_type=str(config.value("inputType") or ""), query_input_type=str(config.value("queryInputType") or ""),
+        input_type=str(config.value("inputType") or ""),
+        query_input_type=str(config.value("queryInputType") or ""),
         document_input_type=str(config.value("documentInputType") or ""),
-        jobs=_jobs(config), model_path=str(config.value("local.modelPath") or ""),
-        model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None, env=_lookup(config),
-        may_send=may_send, batches=_batches(choices))
+        jobs=_jobs(config),
+        model_path=str(config.value("local.modelPath") or ""),
+        model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None,
+        env=_lookup(config),
+        may_send=may_send,
+        batches=_batches(choices),
+    )
 
 
 def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool]:
@@ -54,8 +62,10 @@ def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool
 
 def _batches(choices: Choices) -> Batches:
     seconds = choices.config.value("sync.embeddingBatchTimeoutSeconds")
-    return Batches(concurrency=choices.settings.whole("remote.concurrency"),
-                   batch_seconds=float(seconds) if isinstance(seconds, int) else None)
+    return Batches(
+        concurrency=choices.settings.whole("remote.concurrency"),
+        batch_seconds=float(seconds) if isinstance(seconds, int) else None,
+    )
 
 
 def _jobs(config: Config) -> Jobs:
@@ -67,10 +77,12 @@ def _jobs(config: Config) -> Jobs:
         return float(value) if isinstance(value, int | float) else otherwise
 
     return Jobs(
-        enabled=config.value("remote.batch.enabled") is True, wait=config.value("remote.batch.wait") is not False,
+        enabled=config.value("remote.batch.enabled") is True,
+        wait=config.value("remote.batch.wait") is not False,
         concurrency=int(number("concurrency", usual.concurrency)),
         poll_seconds=number("pollIntervalMs", usual.poll_seconds * 1000) / 1000,
-        timeout_seconds=number("timeoutMinutes", usual.timeout_seconds / 60) * 60)
+        timeout_seconds=number("timeoutMinutes", usual.timeout_seconds / 60) * 60,
+    )
 
 
 def _keys(config: Config) -> tuple[Secret, ...]:

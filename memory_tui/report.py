@@ -81,8 +81,10 @@ def news(event: Event) -> None:
     from memory_tui.explain import wording
 
     if isinstance(event, BatchNews):
-        _warn(f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
-              f"{event.detail and ', '}{one_line(event.detail)}")
+        _warn(
+            f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
+            f"{event.detail and ', '}{one_line(event.detail)}"
+        )
 
 
 def agreed(made: Agreement | None, *, as_json: bool) -> None:
@@ -109,43 +111,71 @@ def status(value: Status, *, as_json: bool) -> None:
     fresh = value.freshness
     rows = [
         ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
-        ("Workspace", value.workspace_dir), ("Profile", f"{value.profile} ({value.profile_origin})"),
+        ("Workspace", value.workspace_dir),
+        ("Profile", f"{value.profile} ({value.profile_origin})"),
         ("Provider", f"{_nothing(value, value.provider)} (requested: {value.requested_provider})"),
-        ("Model", _nothing(value, value.model)), ("Provider state", value.provider_state),
+        ("Model", _nothing(value, value.model)),
+        ("Provider state", value.provider_state),
         ("Indexed", f"{value.files}/{fresh.total} files, {wording.plural(value.chunks, 'chunk')}"),
-        ("Freshness", _freshness(value)), ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it "
-                                                    "loses nothing but time)"),
-        ("Vector", _part(value.vector)), ("Text", _part(value.fts)),
+        ("Freshness", _freshness(value)),
+        ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
+        ("Vector", _part(value.vector)),
+        ("Text", _part(value.fts)),
         ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}, {wording.plural(value.cache['hits'], 'hit')}"),
-        *([("Fallback", f"{value.fallback['to']} {value.fallback['model']}, instead of {value.fallback['from']}: "
-                        f"{value.fallback['cause']}")] if value.fallback else []),
-        ("Configuration", value.config_path or "none"), ("Kept by", _keeper(value)),
+        *(
+            [
+                (
+                    "Fallback",
+                    f"{value.fallback['to']} {value.fallback['model']}, instead of {value.fallback['from']}: "
+                    f"{value.fallback['cause']}",
+                )
+            ]
+            if value.fallback
+            else []
+        ),
+        ("Configuration", value.config_path or "none"),
+        ("Kept by", _keeper(value)),
     ]
     for label, text in rows:
         _print(f"{label + ':':<16}{one_line(str(text))}")
-    for state, items in (("pending", fresh.pending), ("failed", fresh.failed), ("changed while read", fresh.unsettled),
-                         ("missing root", fresh.missing), ("left out", fresh.left_out)):
+    for state, items in (
+        ("pending", fresh.pending),
+        ("failed", fresh.failed),
+        ("changed while read", fresh.unsettled),
+        ("missing root", fresh.missing),
+        ("left out", fresh.left_out),
+    ):
         for item in items:
             _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
     waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
     if waiting:
-        _print(f"Waiting for your word: {one_line(waiting[0].name)} at {one_line(waiting[0].host)} could make the "
-               "vectors; memory-tui index --dry-run shows what it would get.")
+        _print(
+            f"Waiting for your word: {one_line(waiting[0].name)} at {one_line(waiting[0].host)} could make the "
+            "vectors; memory-tui index --dry-run shows what it would get."
+        )
     for chunk in value.withheld:
         _print(f"  not sent: {one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}")
     for refused in value.refused:
-        _print(f"  no vector: {one_line(refused.path)}:{refused.start_line}-{refused.end_line}  "
-               f"{one_line(str(refused))}")
+        _print(
+            f"  no vector: {one_line(refused.path)}:{refused.start_line}-{refused.end_line}  {one_line(str(refused))}"
+        )
     for notice in value.notices:
         _print(f"Notice: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
 
 
 def _freshness(value: Status) -> str:
     fresh = value.freshness
-    counts = [(fresh.fresh, "fresh"), (len(fresh.pending), "pending"), (len(fresh.failed), "failed"),
-              (len(fresh.left_out), "left out")]
-    counts += [(len(items), word) for items, word in (
-        (fresh.unsettled, "changed while read"), (fresh.missing, "of a missing root")) if items]
+    counts = [
+        (fresh.fresh, "fresh"),
+        (len(fresh.pending), "pending"),
+        (len(fresh.failed), "failed"),
+        (len(fresh.left_out), "left out"),
+    ]
+    counts += [
+        (len(items), word)
+        for items, word in ((fresh.unsettled, "changed while read"), (fresh.missing, "of a missing root"))
+        if items
+    ]
     return ", ".join(f"{n} {word}" for n, word in counts)
 
 
@@ -204,9 +234,11 @@ def _losers(trace: Trace) -> None:
     from memory_tui.explain import wording
 
     funnel = trace.funnel
-    _print(f"\n{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
-           f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
-           f"(profile {trace.profile}, {trace.mode})")
+    _print(
+        f"\n{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
+        f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
+        f"(profile {trace.profile}, {trace.mode})"
+    )
     for loser in trace.lost[:10]:
         _print(f"  {loser.score:.3f} {one_line(loser.chunk.citation)}  {wording.reason(loser.verdict)}")
     if len(trace.lost) > 10:
@@ -234,7 +266,8 @@ def line(engine: Engine, asked: Question, source: str) -> None:
             raise QueryError(f"The question cannot be read: {asked.problem}.", 'Write {"id": 1, "query": "..."}.')
         settings = engine.settings.update(
             {key: asked.options[name] for name, key in _OPTIONS.items() if asked.options.get(name) is not None},
-            "the question")
+            "the question",
+        )
         answer = record.answer(engine.rank(engine.gather(asked.query, source=source), settings))
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}
@@ -266,8 +299,10 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
     if as_json:
         data(record.plain(value))
         return
-    _print(f"{one_line(value.path)}: {'part of the memory' if value.included else f'left out ({value.rule})'}. "
-           f"{one_line(value.detail)}")
+    _print(
+        f"{one_line(value.path)}: {'part of the memory' if value.included else f'left out ({value.rule})'}. "
+        f"{one_line(value.detail)}"
+    )
     if value.index:
         _print(one_line(value.index))
 
@@ -306,10 +341,15 @@ def config(value: Survey, *, as_json: bool) -> None:
         data(record.plain(value))
         return
     agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
-    head = [("Configuration", f"{value.path or 'none'}{value.layout and f' ({value.layout})'}"),
-            ("Profile", f"{value.profile} ({value.profile_origin})"), ("Agent", value.agent),
-            *(("Agents" if not i else "", text) for i, text in enumerate(agents)),
-            ("Workspace", value.workspace), ("Index", value.index), ("OpenClaw's index", value.openclaw_index)]
+    head = [
+        ("Configuration", f"{value.path or 'none'}{value.layout and f' ({value.layout})'}"),
+        ("Profile", f"{value.profile} ({value.profile_origin})"),
+        ("Agent", value.agent),
+        *(("Agents" if not i else "", text) for i, text in enumerate(agents)),
+        ("Workspace", value.workspace),
+        ("Index", value.index),
+        ("OpenClaw's index", value.openclaw_index),
+    ]
     for label, text in head:
         _print(f"{label + ':' if label else '':<18}{one_line(text)}")
     for problem in value.problems:

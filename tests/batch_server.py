@@ -74,16 +74,23 @@ def answered(request: dict[str, Any]) -> dict[str, Any]:
     if "key" in request:
         return {"key": request["key"], "response": {"embedding": {"values": vector(text_of(request))}}}
     body = {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": vector(text_of(request))}]}
-    return {"id": "r", "custom_id": request["custom_id"], "error": None,
-            "response": {"status_code": 200, "request_id": "q", "body": body}}
+    return {
+        "id": "r",
+        "custom_id": request["custom_id"],
+        "error": None,
+        "response": {"status_code": 200, "request_id": "q", "body": body},
+    }
 
 
 def refused(line: dict[str, Any], message: str = "too long") -> dict[str, Any]:
     """The result line of the same request when it went wrong."""
     if "key" in line:
         return {"key": line["key"], "error": {"code": 3, "message": message}}
-    return {"custom_id": line["custom_id"], "error": None,
-            "response": {"status_code": 400, "body": {"error": {"message": message}}}}
+    return {
+        "custom_id": line["custom_id"],
+        "error": None,
+        "response": {"status_code": 400, "body": {"error": {"message": message}}},
+    }
 
 
 class BatchHandler(Handler):
@@ -132,8 +139,10 @@ class BatchHandler(Handler):
             case "POST /batches":
                 return self._create(json.loads(body))
             case "GET /batches" if last == "batches":
-                return 200, {"data": [shown(job) for job in reversed(play.jobs)],
-                             "operations": [shown_gemini(job) for job in reversed(play.jobs)]}
+                return 200, {
+                    "data": [shown(job) for job in reversed(play.jobs)],
+                    "operations": [shown_gemini(job) for job in reversed(play.jobs)],
+                }
             case "GET /batches":
                 return self._look(last)
             case "GET /files":
@@ -173,8 +182,7 @@ class BatchHandler(Handler):
             good, bad = self.play.change([answered(json.loads(line)) for line in self.play.files[job.file].split("\n")])
             job.output, job.errors = f"out-{name}", f"err-{name}" if bad else ""
             for file, lines in ((job.output, good), (job.errors, bad)):
-                self.play.files[file] = "\n".join(
-                    line if isinstance(line, str) else json.dumps(line) for line in lines)
+                self.play.files[file] = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
         return 200, shown_gemini(job) if "batch" in job.body else shown(job)
 
 
@@ -187,17 +195,29 @@ def _word(path: str) -> str:
 def shown(job: Made) -> dict[str, Any]:
     """A job as OpenAI and Voyage tell it."""
     errors = {"data": [{"message": "the input file is wrong"}]} if job.state == "failed" else None
-    return {"id": job.id, "object": "batch", "status": job.state, "input_file_id": job.file, "errors": errors,
-            "output_file_id": job.output or None, "error_file_id": job.errors or None,
-            "request_counts": {"total": 7, "completed": 5, "failed": 1}}
+    return {
+        "id": job.id,
+        "object": "batch",
+        "status": job.state,
+        "input_file_id": job.file,
+        "errors": errors,
+        "output_file_id": job.output or None,
+        "error_file_id": job.errors or None,
+        "request_counts": {"total": 7, "completed": 5, "failed": 1},
+    }
 
 
 def shown_gemini(job: Made) -> dict[str, Any]:
     """A job as Gemini tells it."""
     state = {"completed": "SUCCEEDED", "validating": "PENDING", "in_progress": "RUNNING"}.get(job.state, job.state)
-    told: dict[str, Any] = {"name": f"batches/{job.id}", "metadata": {
-        "state": f"BATCH_STATE_{state.upper()}", "displayName": job.body.get("batch", {}).get("displayName"),
-        "batchStats": {"requestCount": "7", "successfulRequestCount": "5"}}}
+    told: dict[str, Any] = {
+        "name": f"batches/{job.id}",
+        "metadata": {
+            "state": f"BATCH_STATE_{state.upper()}",
+            "displayName": job.body.get("batch", {}).get("displayName"),
+            "batchStats": {"requestCount": "7", "successfulRequestCount": "5"},
+        },
+    }
     if job.output:
         told["metadata"]["output"] = {"responsesFile": f"files/{job.output}"}
     if job.state == "failed":

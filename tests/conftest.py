@@ -13,11 +13,32 @@ from pathlib import Path
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 os.environ["TZ"] = "UTC"
 time.tzset()
-for _name in ("NO_COLOR", "COLUMNS", "LINES", "TEXTUAL_THEME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR",
-              "OPENCLAW_PROFILE", "OPENCLAW_HOME", "OPENCLAW_WORKSPACE_DIR", "CLAWDBOT_STATE_DIR",
-              "CLAWDBOT_CONFIG_PATH", "OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY",
-              "CLAUDE_CONFIG_DIR", "MEMORY_TUI_DISABLE", "MEMORY_TUI_SLUG_URL", "MEMORY_TUI_SLUG_MODEL",
-              "MEMORY_TUI_SLUG_KEY", "WATCHFILES_FORCE_POLLING", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+for _name in (
+    "NO_COLOR",
+    "COLUMNS",
+    "LINES",
+    "TEXTUAL_THEME",
+    "OPENCLAW_CONFIG_PATH",
+    "OPENCLAW_STATE_DIR",
+    "OPENCLAW_PROFILE",
+    "OPENCLAW_HOME",
+    "OPENCLAW_WORKSPACE_DIR",
+    "CLAWDBOT_STATE_DIR",
+    "CLAWDBOT_CONFIG_PATH",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "VOYAGE_API_KEY",
+    "MISTRAL_API_KEY",
+    "CLAUDE_CONFIG_DIR",
+    "MEMORY_TUI_DISABLE",
+    "MEMORY_TUI_SLUG_URL",
+    "MEMORY_TUI_SLUG_MODEL",
+    "MEMORY_TUI_SLUG_KEY",
+    "WATCHFILES_FORCE_POLLING",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+):
     os.environ.pop(_name, None)
 # The servers of the tests are on loopback: no proxy of this machine is on the way to them.
 for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
@@ -92,8 +113,11 @@ def memorybank() -> Path:
 def oracle_workspace(oracle_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace that the recorded answers are about, made afresh; treat it as read-only."""
     out = tmp_path_factory.mktemp("oracle") / "workspace"
-    subprocess.run([sys.executable, str(oracle_data / "make_workspace.py"), "oracle", str(out)], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, str(oracle_data / "make_workspace.py"), "oracle", str(out)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return out
 
 

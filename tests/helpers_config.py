@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-VARIABLES = ("OPENCLAW_STATE_DIR", "CLAWDBOT_STATE_DIR", "OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH",
-             "OPENCLAW_PROFILE", "OPENCLAW_HOME", "OPENCLAW_WORKSPACE_DIR")
+VARIABLES = (
+    "OPENCLAW_STATE_DIR",
+    "CLAWDBOT_STATE_DIR",
+    "OPENCLAW_CONFIG_PATH",
+    "CLAWDBOT_CONFIG_PATH",
+    "OPENCLAW_PROFILE",
+    "OPENCLAW_HOME",
+    "OPENCLAW_WORKSPACE_DIR",
+)
 
 Write = Callable[[object], Path]
 
@@ -29,9 +36,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def write(home: Path) -> Write:
     """Write a configuration, as text or as data, where OpenClaw keeps it."""
+
     def go(content: object) -> Path:
         path = home / ".openclaw" / "openclaw.json"
         path.parent.mkdir(exist_ok=True)
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         return path
+
     return go

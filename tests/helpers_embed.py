@@ -34,9 +34,18 @@ def settings_for(play: Play | None, name: str = "openai", **more: Any) -> Provid
     batches = more.pop("batches", Batches())
     clock = more.pop("clock", None) or (more.pop("time", None) or Time()).clock()
     base = {"base_url": play.url} if play else {}
-    return ProviderSettings(**{
-        "requested": name, "api_keys": (Secret(KEY),), "env": {}.get, "batches": batches, "clock": clock,
-        "may_send": lambda provider, host: True, **base, **more})
+    return ProviderSettings(
+        **{
+            "requested": name,
+            "api_keys": (Secret(KEY),),
+            "env": {}.get,
+            "batches": batches,
+            "clock": clock,
+            "may_send": lambda provider, host: True,
+            **base,
+            **more,
+        }
+    )
 
 
 def provider_for(play: Play, name: str = "openai", **more: Any) -> Any:

@@ -29,8 +29,11 @@ class Counting(Scripted):
     @property
     def identity(self) -> Identity:
         real = super().identity
-        return Identity(real.provider, self._model, identity_key(real.provider, self._model), real.dims) \
-            if self._model else real
+        return (
+            Identity(real.provider, self._model, identity_key(real.provider, self._model), real.dims)
+            if self._model
+            else real
+        )
 
     @property
     def texts(self) -> list[str]:
@@ -79,8 +82,17 @@ class Memory:
         return note
 
     def sync(self, *, force: bool = False, listener: events.Listener | None = None, accept: bool = False) -> SyncReport:
-        return sync(self.store, self.roots, self.provider, self.settings, scan(self.roots),
-                    listener or self.events.append, self.cancel, force, accept_shrink=accept)
+        return sync(
+            self.store,
+            self.roots,
+            self.provider,
+            self.settings,
+            scan(self.roots),
+            listener or self.events.append,
+            self.cancel,
+            force,
+            accept_shrink=accept,
+        )
 
     def told(self, kind: type[events.Event]) -> list[events.Event]:
         return [event for event in self.events if isinstance(event, kind)]

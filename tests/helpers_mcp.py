@@ -25,8 +25,9 @@ class Wire:
     """The bare pipes of a server that `command` starts."""
 
     def __init__(self, arguments: list[str], command: list[str] = PROGRAM) -> None:
-        self.process = subprocess.Popen([*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         STARTED.append(self.process)
 
     def send(self, line: bytes | dict[str, Any]) -> None:
@@ -43,8 +44,9 @@ class Wire:
         return self.read()
 
     def greet(self) -> None:
-        greeting = self.ask(0, "initialize", protocolVersion="2025-06-18", capabilities={},
-                            clientInfo={"name": "bare", "version": "1"})
+        greeting = self.ask(
+            0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bare", "version": "1"}
+        )
         assert greeting["result"]["serverInfo"]["name"] == "memory-tui"
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -54,6 +56,8 @@ class Wire:
 
 def scripted(code: str, *arguments: str, before: str = "") -> Wire:
     """A server made by `code`, which finds sdk, host, server, Engine and Options imported; `before` runs first."""
-    start = (f"import os, sys, subprocess\nfrom memory_tui.agent import sdk\n{before}\nsdk.load()\n"
-             "from memory_tui.agent import host, server\nfrom memory_tui.engine import Engine, Options\n")
+    start = (
+        f"import os, sys, subprocess\nfrom memory_tui.agent import sdk\n{before}\nsdk.load()\n"
+        "from memory_tui.agent import host, server\nfrom memory_tui.engine import Engine, Options\n"
+    )
     return Wire(list(arguments), [sys.executable, "-c", start + code])

@@ -16,8 +16,12 @@ NOW = 1_795_000_000.0
 
 
 def evidence(
-    cosines: Sequence[float] | None, bm25: Mapping[int, float], *, ages: Sequence[float] | None = None,
-    texts: Sequence[str] | None = None, named: frozenset[int] = frozenset(),
+    cosines: Sequence[float] | None,
+    bm25: Mapping[int, float],
+    *,
+    ages: Sequence[float] | None = None,
+    texts: Sequence[str] | None = None,
+    named: frozenset[int] = frozenset(),
 ) -> Evidence:
     """One chunk a file; `bm25` holds FTS5's negative rank of the rows that matched, `ages` days (NaN: evergreen)."""
     n = len(texts) if texts is not None else len(cosines) if cosines is not None else max(bm25, default=-1) + 1
@@ -30,12 +34,30 @@ def evidence(
     age = Age(days, ["evergreen" if np.isnan(d) else "name" for d in days])
     refs = {i: ChunkRef(i, f"id{i}", f"memory/{i}.md", "memory", 1, 5) for i in range(n)}
     return Evidence(
-        query="word", now=NOW, generation=1, provider="scripted", model="hash-256", refs=refs,
-        file_of=np.arange(n, dtype=np.int32), files=n, cosine=cosine, nearest=nearest,
-        embedded=0 if cosine is None else len(cosine), openclaw=side, recommended=side,
-        keywords=None if cosines is not None else KeywordSearch(plan, (side,)), pointless=False, full_text=True,
-        texts=dict(enumerate(texts if texts is not None else [f"text {i}" for i in range(n)])), openclaw_age=age,
-        recommended_age=age, of_named_day=named, unsearchable=(), notices=(), timings={})
+        query="word",
+        now=NOW,
+        generation=1,
+        provider="scripted",
+        model="hash-256",
+        refs=refs,
+        file_of=np.arange(n, dtype=np.int32),
+        files=n,
+        cosine=cosine,
+        nearest=nearest,
+        embedded=0 if cosine is None else len(cosine),
+        openclaw=side,
+        recommended=side,
+        keywords=None if cosines is not None else KeywordSearch(plan, (side,)),
+        pointless=False,
+        full_text=True,
+        texts=dict(enumerate(texts if texts is not None else [f"text {i}" for i in range(n)])),
+        openclaw_age=age,
+        recommended_age=age,
+        of_named_day=named,
+        unsearchable=(),
+        notices=(),
+        timings={},
+    )
 
 
 def settings(profile: str, **changes: object) -> Settings:

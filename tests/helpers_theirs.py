@@ -98,19 +98,35 @@ def content(workspace: Path, tokens: int = 400, overlap: int = 80, **meta: objec
         document = read(found)
         files[document.path] = document.hash, document.size
         for piece in cap_bytes(chunk_text(document.text, tokens, overlap), 8000):
-            row = Row(chunk_id("memory", document.path, piece, MODEL), document.path, piece.start_line, piece.end_line,
-                      piece.hash, piece.text)
+            row = Row(
+                chunk_id("memory", document.path, piece, MODEL),
+                document.path,
+                piece.start_line,
+                piece.end_line,
+                piece.hash,
+                piece.text,
+            )
             chunks[row.id] = row
-    record = {"model": MODEL, "provider": "openai", "providerKey": "ab" * 32, "sources": ["memory"],
-              "scopeHash": schema.scope_hash(roots.extra), "chunkTokens": tokens, "chunkOverlap": overlap,
-              "vectorDims": 2, **meta}
+    record = {
+        "model": MODEL,
+        "provider": "openai",
+        "providerKey": "ab" * 32,
+        "sources": ["memory"],
+        "scopeHash": schema.scope_hash(roots.extra),
+        "chunkTokens": tokens,
+        "chunkOverlap": overlap,
+        "vectorDims": 2,
+        **meta,
+    }
     return Content(files, list(chunks.values()), record)
 
 
 def own_file(path: Path, what: Content, journal: str = "delete") -> Path:
     """Write `what` as OpenClaw 2026.3 does."""
+
     def encoded(vector: tuple[float, ...]) -> object:
         return json.dumps(list(vector))
+
     with closing(_new(path, journal, OWN_FILE)) as connection:
         _fill(connection, what, ("meta", "files", "chunks", "embedding_cache"), encoded)
     return path
@@ -118,12 +134,18 @@ def own_file(path: Path, what: Content, journal: str = "delete") -> Path:
 
 def agent_database(path: Path, what: Content, journal: str = "wal") -> Path:
     """Write `what` as OpenClaw 2026.9 does."""
+
     def encoded(vector: tuple[float, ...]) -> object:
         return struct.pack(f"<{len(vector)}d", *vector)
+
     what.meta = {**what.meta, "ftsTokenizer": "unicode61", "chunkingVersion": 5, "provenanceVersion": 1}
     with closing(_new(path, journal, AGENT_DATABASE)) as connection:
-        _fill(connection, what, ("memory_index_meta", "memory_index_sources", "memory_index_chunks",
-                                 "memory_embedding_cache"), encoded)
+        _fill(
+            connection,
+            what,
+            ("memory_index_meta", "memory_index_sources", "memory_index_chunks", "memory_embedding_cache"),
+            encoded,
+        )
     return path
 
 
@@ -135,28 +157,37 @@ def _new(path: Path, journal: str, tables: str) -> apsw.Connection:
     return connection
 
 
-def _fill(connection: apsw.Connection, what: Content, names: tuple[str, ...],
-          encoded: Callable[[tuple[float, ...]], object]) -> None:
+def _fill(
+    connection: apsw.Connection, what: Content, names: tuple[str, ...], encoded: Callable[[tuple[float, ...]], object]
+) -> None:
     meta, files, chunks, cache = names
     connection.execute("BEGIN")
     connection.execute(f"INSERT INTO {meta}(key, value) VALUES(?, ?)", (schema.RECIPE, json.dumps(what.meta)))
-    rows = [(path, "sessions" if path.startswith("sessions/") else "memory", digest, 1790000000000.5, size)
-            for path, (digest, size) in what.files.items()]
+    rows = [
+        (path, "sessions" if path.startswith("sessions/") else "memory", digest, 1790000000000.5, size)
+        for path, (digest, size) in what.files.items()
+    ]
     rows += [(path, "sessions", "sqlite:1:ab", 1790000000000.5, 7) for path in what.transcripts]
     connection.executemany(f"INSERT INTO {files}(path, source, hash, mtime, size) VALUES(?, ?, ?, ?, ?)", rows)
     for row in what.chunks:
         lines = (row.id, row.path, row.source, row.start_line, row.end_line, row.hash, row.model, row.text)
         connection.execute(
             f"INSERT INTO {chunks}(id, path, source, start_line, end_line, hash, model, text, embedding, updated_at) "
-            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 1790000000000)", (*lines, encoded(row.vector)))
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 1790000000000)",
+            (*lines, encoded(row.vector)),
+        )
         connection.execute(
             f"INSERT INTO {chunks}_fts(id, path, source, start_line, end_line, text) VALUES(?, ?, ?, ?, ?, ?)",
-            (*lines[:5], row.text))
+            (*lines[:5], row.text),
+        )
     connection.executemany(
         f"INSERT INTO {cache} VALUES('openai', ?, 'ab', ?, ?, 2, 1790000000000)",
-        [(MODEL, str(n), encoded((0.6, 0.8))) for n in range(what.cached)])
+        [(MODEL, str(n), encoded((0.6, 0.8))) for n in range(what.cached)],
+    )
     if what.vec0 and vec0.load(connection).ready:
         connection.execute(f"CREATE VIRTUAL TABLE {chunks}_vec USING vec0(id TEXT PRIMARY KEY, embedding FLOAT[2])")
-        connection.executemany(f"INSERT INTO {chunks}_vec VALUES(?, ?)", [
-            (row.id, struct.pack("<2f", *row.vector)) for row in what.chunks if row.vector])
+        connection.executemany(
+            f"INSERT INTO {chunks}_vec VALUES(?, ?)",
+            [(row.id, struct.pack("<2f", *row.vector)) for row in what.chunks if row.vector],
+        )
     connection.execute("COMMIT")

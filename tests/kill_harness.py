@@ -29,9 +29,22 @@ from memory_tui.index.embedding import BATCH
 from memory_tui.index.store import Store
 
 NOTES = 14
-WRITES = ("reset", "prepare_vec0", "prepare_full_text", "replace_files", "_put_file", "_drop_chunks", "_put_vec0",
-          "add_embeddings", "attach", "tidy", "remove_files", "touch_files",
-          "fail_file", "remember")
+WRITES = (
+    "reset",
+    "prepare_vec0",
+    "prepare_full_text",
+    "replace_files",
+    "_put_file",
+    "_drop_chunks",
+    "_put_vec0",
+    "add_embeddings",
+    "attach",
+    "tidy",
+    "remove_files",
+    "touch_files",
+    "fail_file",
+    "remember",
+)
 
 
 class Hook:
@@ -206,8 +219,9 @@ def state(store: Store) -> dict[str, tuple[str, int]]:
     return {path: (row.hash, row.chunks) for path, row in store.known().items()}
 
 
-def verdict(folder: Path, scenario: Callable[[Memory], None], old: dict[str, tuple[str, int]],
-            new: dict[str, tuple[str, int]]) -> list[str]:
+def verdict(
+    folder: Path, scenario: Callable[[Memory], None], old: dict[str, tuple[str, int]], new: dict[str, tuple[str, int]]
+) -> list[str]:
     """What is wrong after a kill; runs in a fork of its own, so that no connection is carried over."""
     memory = opened(folder)
     if scenario in (rebuild, resume):
@@ -220,8 +234,11 @@ def verdict(folder: Path, scenario: Callable[[Memory], None], old: dict[str, tup
         wrong.append("a note that is neither old nor new")
     report = memory.sync(force=False)
     print(report.embedded, flush=True)
-    wrong += [f"not found again: {path}" for path in new if state(memory.store).get(path) != new[path]
-              and scenario is not force]
+    wrong += [
+        f"not found again: {path}"
+        for path in new
+        if state(memory.store).get(path) != new[path] and scenario is not force
+    ]
     wrong += check.problems(memory.store) + integrity(memory.store)
     if memory.sync().changed:
         wrong.append("a second sync found something to do")
@@ -231,8 +248,7 @@ def verdict(folder: Path, scenario: Callable[[Memory], None], old: dict[str, tup
 
 
 class Scenario:
-    """One of SCENARIOS in a folder of its own: how many steps it has, what it embeds, what is indexed before and after.
-    """
+    """One of SCENARIOS in a folder of its own: its steps, what it embeds, what is indexed before and after."""
 
     def __init__(self, place: Path, prepare: Callable[[Memory], None]) -> None:
         self.prepare = prepare
@@ -253,8 +269,9 @@ class Scenario:
         status, last = in_fork(lambda: work(folder, self.prepare, at))
         step, _, asked = last.partition(":")
         wrong = [] if os.WIFSIGNALED(status) else [f"it was not killed ({status})"]
-        _, said = in_fork(lambda: print(
-            "\n".join(verdict(folder, self.prepare, self.before, self.after)) or "fine", flush=True))
+        _, said = in_fork(
+            lambda: print("\n".join(verdict(folder, self.prepare, self.before, self.after)) or "fine", flush=True)
+        )
         again, *lines = said.splitlines() or ["0", "the next start failed"]
         wrong += [line for line in lines if line != "fine"]
         if int(asked or 0) + int(again) > self.needed + BATCH:

@@ -155,8 +155,9 @@ def listed(workspace: Path, extra: list[str]) -> list[str]:
 class Program:
     """An index of a workspace, and searches of it."""
 
-    def __init__(self, workspace: Path, files: list[tuple[str, Path]], tokens: int = 400, overlap: int = 80, *,
-                 vec: bool = True) -> None:
+    def __init__(
+        self, workspace: Path, files: list[tuple[str, Path]], tokens: int = 400, overlap: int = 80, *, vec: bool = True
+    ) -> None:
         self.workspace = workspace
         self.vec = vec
         self.rows: dict[str, Row] = {}
@@ -172,8 +173,10 @@ class Program:
                 name = chunk_id("memory", path, chunk, "hash-256")
                 self.rows[name] = Row(name, path, chunk.start_line, chunk.end_line, chunk.text, vector(chunk.text))
                 self.database.execute("INSERT INTO chunks_fts VALUES(?, ?)", (chunk.text, name))
-                self.database.execute("INSERT OR IGNORE INTO vectors(id, v) VALUES(?, ?)",
-                                      (name, struct.pack("<256f", *self.rows[name].vector)))
+                self.database.execute(
+                    "INSERT OR IGNORE INTO vectors(id, v) VALUES(?, ?)",
+                    (name, struct.pack("<256f", *self.rows[name].vector)),
+                )
 
     def keyword(self, text: str, options: Options) -> list[tuple[Row, float, float]]:
         """Chunk, bm25 and text score of what full-text search proposes."""
@@ -182,7 +185,8 @@ class Program:
             return []
         found = self.database.execute(
             "SELECT id, bm25(chunks_fts) AS rank FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rank ASC LIMIT ?",
-            (query, options.candidates)).fetchall()
+            (query, options.candidates),
+        ).fetchall()
         return [(self.rows[name], rank, self.text_score(rank, options)) for name, rank in found]
 
     def text_score(self, rank: float, options: Options) -> float:
@@ -197,10 +201,11 @@ class Program:
         if not query:
             return []
         keyword = self.keyword(query, options) if options.hybrid else []
-        near = [Hit(hit.row, hit.vector) for hit in self.near(query)[:options.candidates]]
+        near = [Hit(hit.row, hit.vector) for hit in self.near(query)[: options.candidates]]
         if not options.hybrid:
-            return [hit for hit in self._scored(near, (1.0, 0.0))
-                    if hit.score >= options.min_score][:options.max_results]
+            return [hit for hit in self._scored(near, (1.0, 0.0)) if hit.score >= options.min_score][
+                : options.max_results
+            ]
         merged = {hit.row.id: hit for hit in near}
         for row, _, score in keyword:
             merged.setdefault(row.id, Hit(row)).text = score
@@ -213,10 +218,10 @@ class Program:
             hits = diversified(hits, options.mmr_lambda)
         strict = [hit for hit in hits if hit.score >= options.min_score]
         if strict or not keyword or not options.newer:
-            return strict[:options.max_results]
+            return strict[: options.max_results]
         floor = min(options.min_score, options.weights[1])
         places = {row.place for row, _, _ in keyword}
-        return [hit for hit in hits if hit.row.place in places and hit.score >= floor][:options.max_results]
+        return [hit for hit in hits if hit.row.place in places and hit.score >= floor][: options.max_results]
 
     def search_words(self, query: str, options: Options) -> list[Hit]:
         """The hits without any provider: every keyword alone, the best score of each chunk."""
@@ -228,7 +233,7 @@ class Program:
                 if score > hit.score:
                     hit.text = hit.score = score
         hits = sorted(best.values(), key=lambda hit: -hit.score)
-        return [hit for hit in hits if hit.score >= options.min_score][:options.max_results]
+        return [hit for hit in hits if hit.score >= options.min_score][: options.max_results]
 
     def near(self, query: str) -> list[Hit]:
         """Every chunk with its vector score, best first; none when the question's vector is all zeros."""
@@ -241,8 +246,9 @@ class Program:
             return []
         if not self.vec:
             return [Hit(row, vector=cosine(row.vector, asked)) for row in self.rows.values()]
-        found = self.database.execute("SELECT id, vec_distance_cosine(v, ?) FROM vectors ORDER BY row",
-                                      (struct.pack("<256f", *asked),))
+        found = self.database.execute(
+            "SELECT id, vec_distance_cosine(v, ?) FROM vectors ORDER BY row", (struct.pack("<256f", *asked),)
+        )
         return [Hit(self.rows[name], vector=0.0 if distance is None else 1 - distance) for name, distance in found]
 
     def _scored(self, hits: list[Hit], weights: tuple[float, float]) -> list[Hit]:
@@ -304,5 +310,14 @@ def snippet(text: str) -> str:
 
 def answer(hits: list[Hit]) -> list[dict[str, Any]]:
     """Hits in the documented shape."""
-    return [{"path": hit.row.path, "startLine": hit.row.start, "endLine": hit.row.end, "score": hit.score,
-             "snippet": snippet(hit.row.text), "source": "memory"} for hit in hits]
+    return [
+        {
+            "path": hit.row.path,
+            "startLine": hit.row.start,
+            "endLine": hit.row.end,
+            "score": hit.score,
+            "snippet": snippet(hit.row.text),
+            "source": "memory",
+        }
+        for hit in hits
+    ]

@@ -56,11 +56,14 @@ def shaped(asked: Asked, rows: list[Any]) -> Any:
         return {"model": "m", "embeddings": rows}
     if asked.path.endswith("/api/embeddings"):
         return {"embedding": rows[0]}
-    return {"object": "list", "data": [{"object": "embedding", "index": at, "embedding": row}
-                                       for at, row in enumerate(rows)]}
+    return {
+        "object": "list",
+        "data": [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)],
+    }
 
 
 # --- what it can answer --------------------------------------------------------------------------------------------
+
 
 def well(handler: Handler, asked: Asked) -> None:
     handler.json(200, shaped(asked, [vector(text, handler.play.dims) for text in asked.texts]))
@@ -233,6 +236,7 @@ def refusing() -> Iterator[str]:
 
 
 # --- model files ---------------------------------------------------------------------------------------------------
+
 
 @dataclass
 class Shelf:

@@ -15,7 +15,7 @@ from memory_tui import cli
 from memory_tui.agent import entries
 from memory_tui.config import parse
 
-AWKWARD = 'no"tes \'x\' ü\x7f'
+AWKWARD = "no\"tes 'x' ü\x7f"
 
 
 @pytest.fixture
@@ -23,6 +23,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     def run(*arguments: str) -> str:
         assert cli.main(["mcp", *arguments]) == 0
         return capsys.readouterr().out
+
     return run
 
 
@@ -32,27 +33,41 @@ def without_comments(text: str) -> str:
 
 def test_every_client_gets_an_entry_with_the_options_of_this_command_line(printed: Callable[..., str]) -> None:
     given = ("--workspace", "notes", "--agent", "work", "--set", "query.maxResults=9", "--log-recalls", "--read-only")
-    words = ["mcp", "--workspace", str(Path("notes").absolute()), "--agent", "work", "--set", "query.maxResults=9",
-             "--read-only", "--log-recalls"]
+    words = [
+        "mcp",
+        "--workspace",
+        str(Path("notes").absolute()),
+        "--agent",
+        "work",
+        "--set",
+        "query.maxResults=9",
+        "--read-only",
+        "--log-recalls",
+    ]
     codex = tomllib.loads(printed(*given, "--print-config", "codex"))["mcp_servers"]["memory"]
     claude = json.loads(without_comments(printed(*given, "--print-config")))["mcpServers"]["memory"]
     claw = json.loads(without_comments(printed(*given, "--print-config", "openclaw")))["mcp"]["servers"]["memory"]
     for entry in (codex, claude, claw):
-        assert entry["args"][-len(words):] == words
+        assert entry["args"][-len(words) :] == words
         assert Path(entry["command"]).is_absolute()
     assert claude["type"] == "stdio"
 
 
-def test_the_workspace_that_was_found_is_named(printed: Callable[..., str], tmp_path: Path,
-                                               monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_workspace_that_was_found_is_named(
+    printed: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "MEMORY.md").write_text("x\n")
     monkeypatch.chdir(tmp_path)
     assert tomllib.loads(printed("--print-config", "codex"))["mcp_servers"]["memory"]["args"][-3:] == [
-        "mcp", "--workspace", str(tmp_path)]
+        "mcp",
+        "--workspace",
+        str(tmp_path),
+    ]
 
 
-def test_without_a_workspace_there_is_nothing_to_print(capsys: pytest.CaptureFixture[str], tmp_path: Path,
-                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_workspace_there_is_nothing_to_print(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.main(["mcp", "--print-config"]) == 2
     assert "There is no workspace here" in capsys.readouterr().err
@@ -79,8 +94,9 @@ def test_openclaw_reads_its_entry_with_the_comment(printed: Callable[..., str]) 
 
 def test_what_is_printed_starts_the_server(tmp_path: Path, printed: Callable[..., str]) -> None:
     (tmp_path / "MEMORY.md").write_text("x\n")
-    entry = tomllib.loads(printed("--workspace", str(tmp_path), "--index", str(tmp_path / "i"), "--print-config",
-                                  "codex"))["mcp_servers"]["memory"]
+    entry = tomllib.loads(
+        printed("--workspace", str(tmp_path), "--index", str(tmp_path / "i"), "--print-config", "codex")
+    )["mcp_servers"]["memory"]
     ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
     process = subprocess.Popen([entry["command"], *entry["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:

@@ -29,18 +29,21 @@ def test_a_session_at_the_threshold_is_flushed() -> None:
     assert (below.flush, below.cause, below.left) == (False, "below threshold", 1)
 
 
-@pytest.mark.parametrize(("rules", "session", "run", "window", "cause"), [
-    (Rules(enabled=False), BIG, Run(), 200_000, "disabled"),
-    (Rules(), BIG, Run(heartbeat=True), 200_000, "heartbeat"),
-    (Rules(), BIG, Run(cli_provider=True), 200_000, "cli provider"),
-    (Rules(), BIG, Run(writable=False), 200_000, "read-only sandbox"),
-    (Rules(), replace(BIG, known=False), Run(), 200_000, "unknown session"),
-    (Rules(), replace(BIG, compactions=2, flushed_in=2), Run(), 200_000, "already flushed"),
-    (Rules(), BIG, Run(), 24_000, "window too small"),
-    (Rules(), Session(), Run(), 200_000, "tokens unknown"),
-    (Rules(), replace(BIG, fresh=False), Run(), 200_000, "tokens unknown"),
-    (Rules(), Session(total_tokens=5, fresh=True), Run(), 200_000, "below threshold"),
-])
+@pytest.mark.parametrize(
+    ("rules", "session", "run", "window", "cause"),
+    [
+        (Rules(enabled=False), BIG, Run(), 200_000, "disabled"),
+        (Rules(), BIG, Run(heartbeat=True), 200_000, "heartbeat"),
+        (Rules(), BIG, Run(cli_provider=True), 200_000, "cli provider"),
+        (Rules(), BIG, Run(writable=False), 200_000, "read-only sandbox"),
+        (Rules(), replace(BIG, known=False), Run(), 200_000, "unknown session"),
+        (Rules(), replace(BIG, compactions=2, flushed_in=2), Run(), 200_000, "already flushed"),
+        (Rules(), BIG, Run(), 24_000, "window too small"),
+        (Rules(), Session(), Run(), 200_000, "tokens unknown"),
+        (Rules(), replace(BIG, fresh=False), Run(), 200_000, "tokens unknown"),
+        (Rules(), Session(total_tokens=5, fresh=True), Run(), 200_000, "below threshold"),
+    ],
+)
 def test_every_reason_not_to_has_a_name(rules: Rules, session: Session, run: Run, window: int, cause: str) -> None:
     found = decide(rules, session, run, window)
     assert (found.flush, found.cause) == (False, cause)
@@ -61,10 +64,14 @@ def test_a_large_transcript_is_flushed_whatever_the_tokens_say(window: int) -> N
 
 
 @given(st.integers(0, 300_000), st.booleans(), st.integers(0, 300_000), st.integers(0, 9000), st.integers(0, 9000))
-def test_the_larger_count_is_projected_to_the_next_turn(kept: int, fresh: bool, prompt: int, out: int,
-                                                       coming: int) -> None:
-    found = flush.projected(Session(total_tokens=kept or None, fresh=fresh, prompt_tokens=prompt or None,
-                                    output_tokens=out, next_tokens=coming))
+def test_the_larger_count_is_projected_to_the_next_turn(
+    kept: int, fresh: bool, prompt: int, out: int, coming: int
+) -> None:
+    found = flush.projected(
+        Session(
+            total_tokens=kept or None, fresh=fresh, prompt_tokens=prompt or None, output_tokens=out, next_tokens=coming
+        )
+    )
     snapshot = max(kept if fresh else 0, prompt)
     assert found == (snapshot + out + coming if snapshot else None)
 
@@ -77,6 +84,7 @@ def test_a_transcript_is_read_only_when_it_can_matter() -> None:
 
 
 # --- the turn ------------------------------------------------------------------------------------------------------
+
 
 def test_the_turn_names_the_one_file_and_lets_the_agent_be_silent() -> None:
     turn = flush.turn(Rules(), "2026-11-21", "2026-11-21 23:00 UTC")
@@ -99,6 +107,7 @@ def test_a_prompt_of_ones_own_keeps_its_words_and_gets_what_it_lacks() -> None:
 
 # --- transcripts and what is kept ----------------------------------------------------------------------------------
 
+
 def lines(path: Path, *records: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -106,17 +115,33 @@ def lines(path: Path, *records: object) -> Path:
 
 
 def said(tokens: int, out: int = 10) -> dict:
-    return {"type": "message", "message": {"role": "assistant", "content": "x", "usage": {
-        "input": tokens - 5, "cacheRead": 5, "output": out}}}
+    return {
+        "type": "message",
+        "message": {"role": "assistant", "content": "x", "usage": {"input": tokens - 5, "cacheRead": 5, "output": out}},
+    }
 
 
 def test_the_last_usage_is_found_from_the_end(tmp_path: Path) -> None:
     long = {"type": "message", "message": {"role": "user", "content": "y" * 200_000}}
-    path = lines(tmp_path / "a.jsonl", said(100), long,
-                 said(300, 20), {"type": "message", "message": {"role": "assistant", "usage": {"input": 0}}})
+    path = lines(
+        tmp_path / "a.jsonl",
+        said(100),
+        long,
+        said(300, 20),
+        {"type": "message", "message": {"role": "assistant", "usage": {"input": 0}}},
+    )
     assert usage.last_usage(path) == usage.Usage(300, 20)
-    claude = {"type": "assistant", "message": {"usage": {"input_tokens": 3, "cache_read_input_tokens": 40,
-                                                         "cache_creation_input_tokens": 7, "output_tokens": 9}}}
+    claude = {
+        "type": "assistant",
+        "message": {
+            "usage": {
+                "input_tokens": 3,
+                "cache_read_input_tokens": 40,
+                "cache_creation_input_tokens": 7,
+                "output_tokens": 9,
+            }
+        },
+    }
     assert usage.last_usage(lines(tmp_path / "b.jsonl", claude)) == usage.Usage(50, 9)
     assert usage.last_usage(lines(tmp_path / "c.jsonl")) is None
     (tmp_path / "d.jsonl").write_bytes(b'{"usage"\xff\n[1]\nnull\n')
@@ -138,17 +163,40 @@ def test_lines_come_backwards_whole(texts: list[str]) -> None:
 
 
 def test_compactions_are_counted(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", said(1), {"type": "compaction"},
-                 {"type": "system", "subtype": "compact_boundary"},
-                 {"type": "message", "message": {"role": "user", "content": "let us compact it"}})
+    path = lines(
+        tmp_path / "a.jsonl",
+        said(1),
+        {"type": "compaction"},
+        {"type": "system", "subtype": "compact_boundary"},
+        {"type": "message", "message": {"role": "user", "content": "let us compact it"}},
+    )
     assert usage.compactions(path) == 2
 
 
 def test_the_settings_are_those_of_the_configuration(write: Callable[[object], Path]) -> None:
-    config = configuration.load(str(write({
-        "agents": {"defaults": {"contextTokens": 50_000, "compaction": {"reserveTokensFloor": 1000, "memoryFlush": {
-            "softThresholdTokens": 500, "forceFlushTranscriptBytes": "3mb", "prompt": "P"}}}},
-        "models": {"providers": {"acme": {"models": [{"id": "m1", "contextWindow": 9000}]}}}})), None)
+    config = configuration.load(
+        str(
+            write(
+                {
+                    "agents": {
+                        "defaults": {
+                            "contextTokens": 50_000,
+                            "compaction": {
+                                "reserveTokensFloor": 1000,
+                                "memoryFlush": {
+                                    "softThresholdTokens": 500,
+                                    "forceFlushTranscriptBytes": "3mb",
+                                    "prompt": "P",
+                                },
+                            },
+                        }
+                    },
+                    "models": {"providers": {"acme": {"models": [{"id": "m1", "contextWindow": 9000}]}}},
+                }
+            )
+        ),
+        None,
+    )
     rules = sessions.rules_of(config)
     assert (rules.reserve_floor, rules.soft_threshold, rules.prompt) == (1000, 500, "P")
     assert rules.force_bytes == 3 * 1024 * 1024
@@ -163,8 +211,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_host_asks_runs_and_reports(write: Callable[[object], Path], tmp_path: Path,
-                                      capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_asks_runs_and_reports(
+    write: Callable[[object], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write({})
     path = lines(tmp_path / "s1.jsonl", said(180_000), {"type": "compaction"})
     found = run(capsys, "flush", "--transcript", str(path))
@@ -179,15 +228,27 @@ def test_a_host_asks_runs_and_reports(write: Callable[[object], Path], tmp_path:
     assert cli.main(["flush", "--transcript", str(tmp_path / "none.jsonl")]) == 1
 
 
-def test_all_sessions_are_listed_with_what_their_host_keeps(home: Path, write: Callable[[object], Path],
-                                                            capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_sessions_are_listed_with_what_their_host_keeps(
+    home: Path, write: Callable[[object], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     write({})
     folder = home / ".openclaw/agents/main/sessions"
     lines(folder / "one.jsonl", said(10))
     lines(folder / "two.jsonl", said(10))
-    (folder / "sessions.json").write_text(json.dumps({"agent:main:main": {
-        "sessionId": "one", "totalTokens": 199_000, "totalTokensFresh": True, "compactionCount": 1,
-        "memoryFlushCompactionCount": 0, "memoryFlushAt": 1000}}))
+    (folder / "sessions.json").write_text(
+        json.dumps(
+            {
+                "agent:main:main": {
+                    "sessionId": "one",
+                    "totalTokens": 199_000,
+                    "totalTokensFresh": True,
+                    "compactionCount": 1,
+                    "memoryFlushCompactionCount": 0,
+                    "memoryFlushAt": 1000,
+                }
+            }
+        )
+    )
     found = {one["session"]: one for one in run(capsys, "flush")}
     assert (found["one"]["flush"], found["one"]["flushedAt"]) == (True, 1.0)
     assert found["two"]["cause"] == "below threshold"

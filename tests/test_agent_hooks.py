@@ -38,8 +38,10 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 
 # --- prompt --------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("citations", "said"), [("auto", "Source: <path#line>"), ("on", "Source: <path#line>"),
-                                                 ("off", "Citations: off")])
+
+@pytest.mark.parametrize(
+    ("citations", "said"), [("auto", "Source: <path#line>"), ("on", "Source: <path#line>"), ("off", "Citations: off")]
+)
 def test_the_section_has_the_rule_and_the_citation_line(citations: str, said: str) -> None:
     text = prompt.recall_section(citations)
     assert text.startswith("## Memory Recall\n")
@@ -83,19 +85,34 @@ def test_blank_notes_are_left_out_of_the_prompt(workspace: Path, capsys: pytest.
 
 # --- session memory ------------------------------------------------------------------------------------------------
 
+
 def transcript(path: Path, *said: tuple[str, object], **more: object) -> Path:
-    path.write_text("".join(json.dumps({"type": "message", "message": {"role": role, "content": text}, **more}) + "\n"
-                            for role, text in said) + "not json\n")
+    path.write_text(
+        "".join(
+            json.dumps({"type": "message", "message": {"role": role, "content": text}, **more}) + "\n"
+            for role, text in said
+        )
+        + "not json\n"
+    )
     return path
 
 
 def test_the_last_messages_are_what_was_said(tmp_path: Path) -> None:
-    path = transcript(tmp_path / "s.jsonl", ("user", "one"), ("assistant", [{"type": "thinking", "text": "hm"},
-                                                                            {"type": "text", "text": "two\nlines"}]),
-                      ("toolResult", "no"), ("user", "/new"), ("assistant", "NO_REPLY"), ("user", "  "),
-                      ("user", "last"))
-    assert session_hook.messages(path) == (Message("user", "one"), Message("assistant", "two\nlines"),
-                                           Message("user", "last"))
+    path = transcript(
+        tmp_path / "s.jsonl",
+        ("user", "one"),
+        ("assistant", [{"type": "thinking", "text": "hm"}, {"type": "text", "text": "two\nlines"}]),
+        ("toolResult", "no"),
+        ("user", "/new"),
+        ("assistant", "NO_REPLY"),
+        ("user", "  "),
+        ("user", "last"),
+    )
+    assert session_hook.messages(path) == (
+        Message("user", "one"),
+        Message("assistant", "two\nlines"),
+        Message("user", "last"),
+    )
     assert session_hook.messages(path, 1) == (Message("user", "last"),)
     assert session_hook.messages(tmp_path / "none.jsonl") == ()
 
@@ -107,9 +124,16 @@ def test_after_a_reset_the_newest_archive_is_read(tmp_path: Path) -> None:
     assert session_hook.messages(tmp_path / "s.jsonl") == (Message("user", "new"),)
 
 
-@pytest.mark.parametrize(("answer", "expected"), [
-    ("VLAN Setup", "vlan-setup"), ("  --Über  Größe!! ", "ber-gr-e"), ("x" * 40, "x" * 30), ("日本", ""),
-    ("a" * 29 + "-b", "a" * 29)])
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("VLAN Setup", "vlan-setup"),
+        ("  --Über  Größe!! ", "ber-gr-e"),
+        ("x" * 40, "x" * 30),
+        ("日本", ""),
+        ("a" * 29 + "-b", "a" * 29),
+    ],
+)
 def test_slugs_are_safe_file_names(answer: str, expected: str) -> None:
     assert session_hook.slug_of(answer) == expected
 
@@ -120,18 +144,23 @@ def test_the_note_is_as_documented(tmp_path: Path) -> None:
     assert path == tmp_path / "memory/2026-03-14-hello.md"
     assert path.read_text() == (
         "# Session: 2026-03-14 09:05:33 UTC\n\n- **Session Key**: agent:main:main\n- **Session ID**: abc\n"
-        "- **Reason**: /new\n\n## Conversation Summary\n\nuser: hi\n")
+        "- **Reason**: /new\n\n## Conversation Summary\n\nuser: hi\n"
+    )
     again = session_hook.save(tmp_path, Ended(at), "", "hello")
     assert again.name == "2026-03-14-hello-2.md"
     assert session_hook.save(tmp_path, Ended(at), "x", "").name == "2026-03-14-0905.md"
     assert sorted(p.name for p in (tmp_path / "memory").iterdir()) == [
-        "2026-03-14-0905.md", "2026-03-14-hello-2.md", "2026-03-14-hello.md"]
+        "2026-03-14-0905.md",
+        "2026-03-14-hello-2.md",
+        "2026-03-14-hello.md",
+    ]
 
 
 def test_many_hooks_at_once_overwrite_nothing(tmp_path: Path) -> None:
     at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
-    threads = [threading.Thread(target=session_hook.save, args=(tmp_path, Ended(at), f"user: {n}", "x"))
-               for n in range(16)]
+    threads = [
+        threading.Thread(target=session_hook.save, args=(tmp_path, Ended(at), f"user: {n}", "x")) for n in range(16)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -140,11 +169,13 @@ def test_many_hooks_at_once_overwrite_nothing(tmp_path: Path) -> None:
 
 
 def test_the_hook_writes_in_the_users_time_zone_and_masks_secrets(
-        write: Callable[[object], Path], workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write: Callable[[object], Path], workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write({"agents": {"defaults": {"userTimezone": "Asia/Tokyo", "workspace": str(workspace)}}})
     path = transcript(tmp_path / "s.jsonl", ("user", "my key is sk-abcdefghijklmnop1234"))
-    code, out = run(capsys, "hook", "session-memory", "--transcript", str(path), "--now", NOW, "--reason", "/new",
-                    "--json")
+    code, out = run(
+        capsys, "hook", "session-memory", "--transcript", str(path), "--now", NOW, "--reason", "/new", "--json"
+    )
     assert code == 0
     saved = Path(json.loads(out)["path"])
     assert saved.name == "2026-11-22-0830.md"
@@ -213,9 +244,16 @@ def test_a_model_names_the_note_where_one_is_named(model: type[Model]) -> None:
     assert len(model.seen[1][1]["messages"][0]["content"]) < 2300
 
 
-@pytest.mark.parametrize(("answer", "reason"), [
-    ((500, b"no"), "500"), ((200, b"<html>"), "not understood"), ((200, b'{"choices": []}'), "not understood"),
-    (answering("!!!"), "no usable words"), ((200, b'{"choices":[{"message":{"content":5}}]}'), "no usable words")])
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((500, b"no"), "500"),
+        ((200, b"<html>"), "not understood"),
+        ((200, b'{"choices": []}'), "not understood"),
+        (answering("!!!"), "no usable words"),
+        ((200, b'{"choices":[{"message":{"content":5}}]}'), "no usable words"),
+    ],
+)
 def test_a_model_that_fails_leaves_the_time(model: type[Model], answer: tuple[int, bytes], reason: str) -> None:
     model.answer = answer
     found, why = slug.ask("user: hi")
@@ -238,6 +276,7 @@ def test_without_a_model_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> Non
 
 # --- Claude Code ---------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def hook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, dict]]:
     import io
@@ -247,6 +286,7 @@ def hook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         code = cli.main(["hook", "claude-code", "--now", NOW, *more])
         out = capsys.readouterr().out
         return code, json.loads(out) if out else {}
+
     return go
 
 
@@ -277,7 +317,8 @@ def test_at_the_end_the_conversation_is_saved(workspace: Path, tmp_path: Path, h
         {"type": "user", "message": {"role": "user", "content": "<command-name>/clear</command-name>"}},
         {"type": "user", "message": {"role": "user", "content": "fix the build"}},
         {"type": "assistant", "isSidechain": True, "message": {"role": "assistant", "content": "sub-agent"}},
-        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "done"}]}}]
+        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "done"}]}},
+    ]
     path.write_text("\n".join(map(json.dumps, records)))
     code, answer = hook(called("SessionEnd", workspace, transcript_path=str(path), reason="clear"))
     assert (code, answer) == (0, {})
@@ -286,8 +327,9 @@ def test_at_the_end_the_conversation_is_saved(workspace: Path, tmp_path: Path, h
     assert "**Reason**: clear" in text
 
 
-def test_a_project_without_notes_has_those_of_claude_code(tmp_path: Path, hook: Callable,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_without_notes_has_those_of_claude_code(
+    tmp_path: Path, hook: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     project = tmp_path / "my.project"
     project.mkdir()
@@ -302,8 +344,9 @@ def test_a_project_without_notes_has_those_of_claude_code(tmp_path: Path, hook: 
     assert "from claude" in json.dumps(hook(called("SessionStart", project))[1])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"hook_event_name": "Stop"}', '{"hook_event_name": 5}', "\0",
-                                  "[" * 9999])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"hook_event_name": "Stop"}', '{"hook_event_name": 5}', "\0", "[" * 9999]
+)
 def test_what_is_no_event_is_an_error_that_stops_nothing(text: str, hook: Callable) -> None:
     assert hook(text) == (1, {})
 
@@ -314,8 +357,9 @@ def test_the_settings_register_every_event(capsys: pytest.CaptureFixture[str]) -
     assert set(data["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd"}
 
 
-def test_what_claude_code_remembers_can_be_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                    capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_claude_code_remembers_can_be_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     project = tmp_path / "project"
     project.mkdir()

@@ -84,8 +84,9 @@ def told(code: str) -> Any:
 
 def both(*codes: str) -> list[Any]:
     """What children print that run at the same time."""
-    children = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                for code in codes]
+    children = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for code in codes
+    ]
     ended = [child.communicate() for child in children]
     assert not any(err for _, err in ended)
     return [json.loads(out) for out, _ in ended]
@@ -104,13 +105,16 @@ def test_good_and_bad_messages_are_judged_as_by_the_whole_sdk() -> None:
 
 
 def test_models_that_nobody_used_are_not_built() -> None:
-    assert told(LATE + """
+    assert told(
+        LATE
+        + """
 import json
 import mcp_types, mcp_types._v2025_11_25 as older, mcp_types._v2026_07_28 as newer
 from memory_tui.agent import late
 recorded = [kind for module in (older, newer) for kind in vars(module).values() if isinstance(kind, late.Late)]
 print(json.dumps([len(recorded) > 200, len(late._MADE) < 40, mcp_types.CreateMessageRequest.__pydantic_complete__]))
-""") == [True, True, False]
+"""
+    ) == [True, True, False]
 
 
 # --- a server with late models, and one with the SDK's own ---------------------------------------------------------
@@ -119,8 +123,11 @@ SERVE = "from memory_tui import cli\nraise SystemExit(cli.main(['mcp', *sys.argv
 """After `scripted` has loaded the SDK: whatever it has come to, the server is made of it."""
 CLIENT = {"name": "bare", "version": "1"}
 NEWER = "2026-07-28"
-ENVELOPE = {"io.modelcontextprotocol/protocolVersion": NEWER, "io.modelcontextprotocol/clientInfo": CLIENT,
-            "io.modelcontextprotocol/clientCapabilities": {}}
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": NEWER,
+    "io.modelcontextprotocol/clientInfo": CLIENT,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -133,8 +140,9 @@ def _no_server_is_left_behind() -> Iterator[None]:
 def arguments(tmp_path: Path) -> list[str]:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i.sqlite"),
-                             provider="scripted")) as engine:
+    with Engine.open(
+        Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i.sqlite"), provider="scripted")
+    ) as engine:
         engine.sync()
     return ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
 
@@ -150,13 +158,23 @@ def conversation(wire: Wire, version: str) -> list[dict[str, Any]]:
         assert found[-1]["result"]["protocolVersion"] == version
         wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     requests: list[tuple[str, dict[str, Any]]] = [
-        ("tools/list", {}), ("tools/list", {"cursor": 5}), ("prompts/list", {}), ("resources/templates/list", {}),
-        ("resources/list", {}), ("resources/read", {"uri": "memory:MEMORY.md"}), ("resources/read", {"uri": []}),
+        ("tools/list", {}),
+        ("tools/list", {"cursor": 5}),
+        ("prompts/list", {}),
+        ("resources/templates/list", {}),
+        ("resources/list", {}),
+        ("resources/read", {"uri": "memory:MEMORY.md"}),
+        ("resources/read", {"uri": []}),
         ("prompts/get", {"name": "recall", "arguments": {"question": "Which?"}}),
         ("prompts/get", {"name": "recall", "arguments": {"question": 5}}),
         ("tools/call", {"name": "memory_get", "arguments": {"path": "MEMORY.md"}}),
-        ("tools/call", {"name": "memory_get", "arguments": []}), ("tools/call", {"name": 5}), ("tools/call", {}),
-        ("logging/setLevel", {"level": "loud"}), ("no/such", {}), ("ping", {})]
+        ("tools/call", {"name": "memory_get", "arguments": []}),
+        ("tools/call", {"name": 5}),
+        ("tools/call", {}),
+        ("logging/setLevel", {"level": "loud"}),
+        ("no/such", {}),
+        ("ping", {}),
+    ]
     for number, (method, params) in enumerate(requests, 10):
         found.append(wire.ask(number, method, **params, **envelope))
         assert found[-1]["id"] == number

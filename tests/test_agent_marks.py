@@ -16,8 +16,12 @@ from hypothesis import strategies as st
 from memory_tui import cli
 from memory_tui.agent import marks
 
-SPANS = st.lists(st.tuples(st.sampled_from(["MEMORY.md", "memory/é 日.md", "memory/\udcff.md", ""]), st.integers(1, 30),
-                           st.integers(0, 5)).map(lambda s: (s[0], s[1], s[1] + s[2])), max_size=6)
+SPANS = st.lists(
+    st.tuples(
+        st.sampled_from(["MEMORY.md", "memory/é 日.md", "memory/\udcff.md", ""]), st.integers(1, 30), st.integers(0, 5)
+    ).map(lambda s: (s[0], s[1], s[1] + s[2])),
+    max_size=6,
+)
 
 
 @pytest.fixture
@@ -69,10 +73,22 @@ def test_it_stays_small_and_keeps_what_is_new(place):
 
 def test_damaged_lines_are_counted_and_cost_nothing(place):
     marks.append(place, [("MEMORY.md", 1, 2)], 1.0)
-    damaged = [b'{"at": 1, "notes": {"a": [[1, 1000000000000]]}}', b'{"at": 1, "notes": {"a": [[0, 1]]}}', b"[]", b"5",
-               b'{"at": NaN, "notes": {"a": [[1, 1]]}}', b'{"at": 1}', b'{"at": 1, "notes": {"a": [[true, 2]]}}',
-               b'{"at": 1, "notes": [1]}', b'{"at": null, "notes": {}}', b"\xff\xfe", b"[" * 100_000,
-               b'{"at": 1, "notes": {"a": [[1, "2"]]}}', b'{"at": 1, "notes": {"a": 3}}', b'{"at": 1, "no']
+    damaged = [
+        b'{"at": 1, "notes": {"a": [[1, 1000000000000]]}}',
+        b'{"at": 1, "notes": {"a": [[0, 1]]}}',
+        b"[]",
+        b"5",
+        b'{"at": NaN, "notes": {"a": [[1, 1]]}}',
+        b'{"at": 1}',
+        b'{"at": 1, "notes": {"a": [[true, 2]]}}',
+        b'{"at": 1, "notes": [1]}',
+        b'{"at": null, "notes": {}}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"at": 1, "notes": {"a": [[1, "2"]]}}',
+        b'{"at": 1, "notes": {"a": 3}}',
+        b'{"at": 1, "no',
+    ]
     with place.open("ab") as file:
         file.write(b"\n".join(damaged))
     marks.append(place, [("MEMORY.md", 4, 4)], 2.0)
@@ -91,8 +107,10 @@ for number in range(int(sys.argv[2]), int(sys.argv[3])):
 
 
 def test_several_processes_write_at_once(place):
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(place), str(start), str(start + 50)])
-               for start in (1, 51, 101)]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(place), str(start), str(start + 50)])
+        for start in (1, 51, 101)
+    ]
     assert [writer.wait(4 * LONG) for writer in writers] == [0, 0, 0]
     found = marks.read(place)
     assert found.lines["MEMORY.md"] == set(range(1, 151))

@@ -52,6 +52,7 @@ async def connected(arguments: list[str]) -> AsyncIterator[ClientSession]:
 
 def ask(arguments: list[str], talk: Callable[[ClientSession], Awaitable[None]]) -> None:
     """Run `talk` with a client of the handshake era."""
+
     async def main() -> None:
         with anyio.fail_after(3 * LONG):
             async with connected(arguments) as session:
@@ -67,6 +68,7 @@ def data(result: Any) -> dict[str, Any]:
 
 
 # --- what it offers ------------------------------------------------------------------------------------------------
+
 
 def test_the_client_finds_tools_resources_and_the_rule(arguments: list[str], workspace: Path) -> None:
     async def talk(session: ClientSession) -> None:
@@ -106,14 +108,16 @@ def test_a_client_of_the_newer_protocol_is_served_too(arguments: list[str]) -> N
 
 
 def test_it_gives_what_the_engine_and_the_command_line_give(arguments: list[str], workspace: Path) -> None:
-    ran = subprocess.run([*PROGRAM[:-1], "search", "vlan printer", "--json", *arguments], capture_output=True,
-                         check=True)
+    ran = subprocess.run(
+        [*PROGRAM[:-1], "search", "vlan printer", "--json", *arguments], capture_output=True, check=True
+    )
     shell = json.loads(ran.stdout)["results"]
 
     async def talk(session: ClientSession) -> None:
         found = data(await session.call_tool("memory_search", {"query": "vlan printer"}))["results"]
         assert [(hit["path"], hit["startLine"], hit["vectorScore"], hit["textScore"]) for hit in found] == [
-            (hit["path"], hit["startLine"], hit["vectorScore"], hit["textScore"]) for hit in shell]
+            (hit["path"], hit["startLine"], hit["vectorScore"], hit["textScore"]) for hit in shell
+        ]
         assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in shell], abs=1e-6)
 
     ask(arguments, talk)
@@ -127,8 +131,14 @@ def test_a_request_says_its_session_and_may_ask_for_progress(arguments: list[str
 
     async def talk(session: ClientSession) -> None:
         plain = data(await session.call_tool("memory_search", {"query": "omada"}))
-        group = data(await session.call_tool("memory_search", {"query": "omada"}, progress_callback=heard,
-                                             meta={"memory-tui/sessionKey": "agent:main:x:group:1"}))
+        group = data(
+            await session.call_tool(
+                "memory_search",
+                {"query": "omada"},
+                progress_callback=heard,
+                meta={"memory-tui/sessionKey": "agent:main:x:group:1"},
+            )
+        )
         assert "citation" in plain["results"][0]
         assert "citation" not in group["results"][0]
 
@@ -141,10 +151,15 @@ def test_a_request_says_its_session_and_may_ask_for_progress(arguments: list[str
 # --- what is wrong -------------------------------------------------------------------------------------------------
 
 WRONG = [
-    ("memory_search", {}), ("memory_search", {"query": 5}), ("memory_search", {"query": " "}),
-    ("memory_search", {"query": "a", "maxResults": []}), ("memory_search", {"query": "x" * 10_000_000}),
-    ("memory_get", {"path": "MEMORY.md", "lines": -1}), ("memory_get", {"path": "../x.md"}),
-    ("memory_get", {"path": "file:///etc/passwd.md"}), ("memory_get", {"path": "memory"}),
+    ("memory_search", {}),
+    ("memory_search", {"query": 5}),
+    ("memory_search", {"query": " "}),
+    ("memory_search", {"query": "a", "maxResults": []}),
+    ("memory_search", {"query": "x" * 10_000_000}),
+    ("memory_get", {"path": "MEMORY.md", "lines": -1}),
+    ("memory_get", {"path": "../x.md"}),
+    ("memory_get", {"path": "file:///etc/passwd.md"}),
+    ("memory_get", {"path": "memory"}),
     ("memory_get", {"path": "a\0.md"}),
 ]
 
@@ -188,8 +203,13 @@ def _no_server_is_left_behind() -> Iterator[None]:
 
 
 BROKEN: list[tuple[bytes, int, object]] = [
-    (b"{", -32700, None), (b"", -32700, None), (b"\xff\xfe", -32700, None), (b"[1,2]", -32600, None),
-    (b"[" * 100_000, -32700, None), (b'{"jsonrpc":"2.0","id":7}', -32600, 7), (b'{"id":"x","method":5}', -32600, "x"),
+    (b"{", -32700, None),
+    (b"", -32700, None),
+    (b"\xff\xfe", -32700, None),
+    (b"[1,2]", -32600, None),
+    (b"[" * 100_000, -32700, None),
+    (b'{"jsonrpc":"2.0","id":7}', -32600, 7),
+    (b'{"id":"x","method":5}', -32600, "x"),
     (b'{"jsonrpc":"2.0","id":8,"method":"no/such"}', -32601, 8),
     (b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":5}}', -32602, 9),
     (b'{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"memory_get","arguments":[]}}', -32602, 10),
@@ -229,11 +249,16 @@ def test_signals_stop_it_at_once(arguments: list[str]) -> None:
 
 
 def test_a_memory_that_never_opens_does_not_hold_the_server() -> None:
-    wire = scripted("import threading\nnever = threading.Event()\n"
-                    "server.serve(host.Host(never.wait, host.Wishes()))\n")
+    wire = scripted("import threading\nnever = threading.Event()\nserver.serve(host.Host(never.wait, host.Wishes()))\n")
     wire.greet()
-    wire.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
-               "params": {"name": "memory_search", "arguments": {"query": "omada"}}})
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": 5,
+            "method": "tools/call",
+            "params": {"name": "memory_search", "arguments": {"query": "omada"}},
+        }
+    )
     assert wire.ask(6, "tools/list")["id"] == 6
     wire.process.communicate(timeout=LONG)
     assert wire.process.returncode == 0
@@ -248,8 +273,14 @@ def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str
     # The first answer that nobody takes ends the server, so what is asked after it may find nobody.
     with contextlib.suppress(BrokenPipeError):
         for number in range(20):
-            wire.send({"jsonrpc": "2.0", "id": number, "method": "tools/call",
-                       "params": {"name": "memory_search", "arguments": {"query": "omada"}}})
+            wire.send(
+                {
+                    "jsonrpc": "2.0",
+                    "id": number,
+                    "method": "tools/call",
+                    "params": {"name": "memory_search", "arguments": {"query": "omada"}},
+                }
+            )
     with contextlib.suppress(BrokenPipeError):
         wire.process.stdin.close()
     assert wire.process.stderr
@@ -260,11 +291,13 @@ def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str
 
 def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path, tmp_path: Path) -> None:
     """A library that prints, and a child that does, must not break a line of the protocol."""
-    noisy = ("def noisy():\n"
-             "    print('from print', flush=True); os.write(1, b'from write\\n')\n"
-             "    subprocess.run([sys.executable, '-c', 'print(\"from a child\")'])\n"
-             "    return Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
-             "server.serve(host.Host(noisy, host.Wishes()))\n")
+    noisy = (
+        "def noisy():\n"
+        "    print('from print', flush=True); os.write(1, b'from write\\n')\n"
+        "    subprocess.run([sys.executable, '-c', 'print(\"from a child\")'])\n"
+        "    return Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
+        "server.serve(host.Host(noisy, host.Wishes()))\n"
+    )
     wire = scripted(noisy, str(workspace), str(tmp_path / "n.sqlite"))
     wire.greet()
     assert wire.search(1)["result"]["structuredContent"]["results"]
@@ -275,13 +308,17 @@ def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path
 
 # --- many at once --------------------------------------------------------------------------------------------------
 
+
 def test_a_hundred_calls_at_once_are_all_answered_each_with_its_own(arguments: list[str]) -> None:
     async def talk(session: ClientSession) -> None:
         answers: dict[int, dict[str, Any]] = {}
 
         async def one(number: int) -> None:
-            name, given = (("memory_search", {"query": "omada" if number % 3 else "printer"}) if number % 2 else
-                           ("memory_get", {"path": "MEMORY.md", "from": 1 + number // 2 % 2, "lines": 1}))
+            name, given = (
+                ("memory_search", {"query": "omada" if number % 3 else "printer"})
+                if number % 2
+                else ("memory_get", {"path": "MEMORY.md", "from": 1 + number // 2 % 2, "lines": 1})
+            )
             answers[number] = data(await session.call_tool(name, given))
 
         async with anyio.create_task_group() as group:
@@ -320,13 +357,15 @@ def test_servers_and_an_open_engine_share_one_index(arguments: list[str], worksp
 
 # --- a question that takes for ever --------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def slow(workspace: Path, tmp_path: Path, arguments: list[str]) -> Iterator[tuple[Play, list[str]]]:
     """A provider that can be made to hang, and the arguments for a server that asks it."""
     with serving(Play()) as play:
         config = tmp_path / "config.json"
-        config.write_text(json.dumps({"provider": "openai", "remote": {
-            "baseUrl": f"{play.url}/v1", "apiKey": "sk-test-0123456789"}}))
+        config.write_text(
+            json.dumps({"provider": "openai", "remote": {"baseUrl": f"{play.url}/v1", "apiKey": "sk-test-0123456789"}})
+        )
         found = [*arguments[:-1], "openai", "--config", str(config)]
         subprocess.run([*PROGRAM[:-1], "index", *found], check=True, capture_output=True)
         play.usual = hang
@@ -338,8 +377,14 @@ def test_a_cancelled_question_is_given_up_and_others_are_answered(slow: tuple[Pl
     play, arguments = slow
     wire = Wire(arguments)
     wire.greet()
-    wire.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
-               "params": {"name": "memory_search", "arguments": {"query": "omada"}}})
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": 5,
+            "method": "tools/call",
+            "params": {"name": "memory_search", "arguments": {"query": "omada"}},
+        }
+    )
     assert play.hanging.acquire(timeout=LONG)
     wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}})
     note = wire.ask(6, "tools/call", name="memory_get", arguments={"path": "MEMORY.md"})
@@ -353,8 +398,11 @@ def test_a_cancelled_question_is_given_up_and_others_are_answered(slow: tuple[Pl
 def test_a_provider_that_hangs_leaves_what_the_words_find(slow: tuple[Play, list[str]]) -> None:
     _, arguments = slow
     # The provider is given up after a moment; what the words find is waited for, however long this machine takes.
-    wire = scripted(f"server.PATIENCE_SECONDS, server.LAST_SECONDS = 0.2, {LONG}\nfrom memory_tui import cli\n"
-                    "raise SystemExit(cli.main(['mcp', *sys.argv[1:]]))", *arguments)
+    wire = scripted(
+        f"server.PATIENCE_SECONDS, server.LAST_SECONDS = 0.2, {LONG}\nfrom memory_tui import cli\n"
+        "raise SystemExit(cli.main(['mcp', *sys.argv[1:]]))",
+        *arguments,
+    )
     wire.greet()
     found = wire.search(1, "omada")["result"]["structuredContent"]
     assert [hit["path"] for hit in found["results"]] == ["MEMORY.md"]
@@ -368,8 +416,14 @@ def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) ->
     play, arguments = slow
     wire = Wire(arguments)
     wire.greet()
-    wire.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
-               "params": {"name": "memory_search", "arguments": {"query": "omada"}}})
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": 5,
+            "method": "tools/call",
+            "params": {"name": "memory_search", "arguments": {"query": "omada"}},
+        }
+    )
     assert play.hanging.acquire(timeout=LONG)
     wire.process.communicate(timeout=LONG)
     assert wire.process.returncode == 0
@@ -377,28 +431,37 @@ def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) ->
 
 # --- how it starts -------------------------------------------------------------------------------------------------
 
+
 def test_the_server_starts_without_the_web_half_of_the_sdk_and_without_the_screen() -> None:
-    code = ("import sys\nfrom memory_tui.agent import sdk\nprint(sdk.load())\n"
-            "from memory_tui.agent import server\n"
-            "print(sorted({name.partition('.')[0] for name in sys.modules} & {'starlette', 'uvicorn', 'httpx', "
-            "'httpx2', 'cryptography', 'jwt', 'jsonschema', 'sse_starlette', 'numpy', 'apsw', 'textual', 'rich'}))")
+    code = (
+        "import sys\nfrom memory_tui.agent import sdk\nprint(sdk.load())\n"
+        "from memory_tui.agent import server\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'starlette', 'uvicorn', 'httpx', "
+        "'httpx2', 'cryptography', 'jwt', 'jsonschema', 'sse_starlette', 'numpy', 'apsw', 'textual', 'rich'}))"
+    )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "True\n[]\n"
 
 
-@pytest.mark.parametrize("needed", ["sdk\nsdk.load()\nfrom memory_tui.agent import host, server",
-                                    "claude_code\nfrom memory_tui import report"])
+@pytest.mark.parametrize(
+    "needed",
+    ["sdk\nsdk.load()\nfrom memory_tui.agent import host, server", "claude_code\nfrom memory_tui import report"],
+)
 def test_what_a_greeting_or_a_hook_does_not_need_is_not_imported_for_it(needed: str) -> None:
-    code = (f"import sys\nfrom memory_tui import cli\nfrom memory_tui.agent import {needed}\n"
-            "print([name for name in ('memory_tui.engine', 'memory_tui.explain', 'memory_tui.search', 'numpy', 'apsw', "
-            "'memory_tui.launch', 'memory_tui.agent.tools', 'memory_tui.config') if name in sys.modules])")
+    code = (
+        f"import sys\nfrom memory_tui import cli\nfrom memory_tui.agent import {needed}\n"
+        "print([name for name in ('memory_tui.engine', 'memory_tui.explain', 'memory_tui.search', 'numpy', 'apsw', "
+        "'memory_tui.launch', 'memory_tui.agent.tools', 'memory_tui.config') if name in sys.modules])"
+    )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
 
 
 def test_an_sdk_that_is_built_otherwise_is_imported_as_it_is() -> None:
-    code = ("import sys\nfrom memory_tui.agent import sdk\nsdk._hollow = lambda name, places: 1 / 0\n"
-            "print(sdk.load(), 'starlette' in sys.modules)\nfrom memory_tui.agent import server\n"
-            "from mcp import Client\nprint(server.Server.__module__)")
+    code = (
+        "import sys\nfrom memory_tui.agent import sdk\nsdk._hollow = lambda name, places: 1 / 0\n"
+        "print(sdk.load(), 'starlette' in sys.modules)\nfrom memory_tui.agent import server\n"
+        "from mcp import Client\nprint(server.Server.__module__)"
+    )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False True\nmcp.server.lowlevel.server\n"

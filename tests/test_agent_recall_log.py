@@ -103,8 +103,11 @@ def test_the_older_half_goes_when_it_grows_too_large(log: Path) -> None:
 def test_torn_and_foreign_lines_are_counted_and_cost_nothing(log: Path) -> None:
     first = recall_log.append(log, entry("one"))
     with log.open("ab") as file:
-        file.write(b'[]\n{"tool": 5}\n\xff\xfe\nnull\n{"tool":"memory_search","query":"q","at":1,"hits":[3]}\n'
-                   + b"[" * 100_000 + b'\n{"tool": "memory_se')
+        file.write(
+            b'[]\n{"tool": 5}\n\xff\xfe\nnull\n{"tool":"memory_search","query":"q","at":1,"hits":[3]}\n'
+            + b"[" * 100_000
+            + b'\n{"tool": "memory_se'
+        )
     second = recall_log.append(log, entry("two"))
     found = recall_log.read(log)
     assert found.entries == (first, second)
@@ -151,6 +154,7 @@ def test_several_processes_write_whole_lines(log: Path) -> None:
 
 # --- what the tools write down -------------------------------------------------------------------------------------
 
+
 def test_nothing_is_written_down_unless_asked_for(workspace: Path) -> None:
     quiet = Host(lambda: Engine.open(options(workspace)), Wishes())
     quiet.search({"query": "omada"}, "", "c", Cancel())
@@ -172,7 +176,11 @@ def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: Host,
     logged = recall_log.read(place).entries[0]
     hit = answer["results"][0]
     assert (logged.query, logged.client, logged.tool, logged.mode) == (
-        "omada router", "client 1.2", "memory_search", "hybrid")
+        "omada router",
+        "client 1.2",
+        "memory_search",
+        "hybrid",
+    )
     assert logged.settings["query.maxResults"] == 1
     assert logged.settings["profile"] == "recommended"
     assert logged.hits == (LoggedHit("MEMORY.md", 1, 3, hit["score"], hit["vectorScore"], hit["textScore"]),)
@@ -191,8 +199,9 @@ def test_failures_and_reads_are_logged_too(host: Host, workspace: Path) -> None:
     assert third.outcome == "There is no such note."
 
 
-def test_a_log_that_cannot_be_written_costs_no_answer(host: Host, workspace: Path,
-                                                      capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_that_cannot_be_written_costs_no_answer(
+    host: Host, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = recall_log.place(workspace)
     place.mkdir(parents=True)
     assert host.search({"query": "omada"}, "", "c", Cancel())["results"]
@@ -200,6 +209,7 @@ def test_a_log_that_cannot_be_written_costs_no_answer(host: Host, workspace: Pat
 
 
 # --- asking again --------------------------------------------------------------------------------------------------
+
 
 def test_a_replay_tells_then_from_now(host: Host, workspace: Path) -> None:
     host.search({"query": "omada router", "maxResults": 2}, "", "c", Cancel())
@@ -217,7 +227,9 @@ def test_a_replay_tells_then_from_now(host: Host, workspace: Path) -> None:
     assert later.index_changed
     assert not later.same
     assert {(c.path, c.place_then, c.place_now is None) for c in later.changes} >= {
-        ("memory/2026-11-18.md", 2, True), ("memory/2026-11-19.md", None, False)}
+        ("memory/2026-11-18.md", 2, True),
+        ("memory/2026-11-19.md", None, False),
+    }
 
 
 def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are() -> None:
@@ -231,15 +243,26 @@ def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are() -> None:
 @pytest.fixture
 def run(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     def go(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite"), "--provider",
-                         "scripted", *arguments])
+        code = cli.main(
+            [
+                "--workspace",
+                str(workspace),
+                "--index",
+                str(workspace.parent / "i.sqlite"),
+                "--provider",
+                "scripted",
+                *arguments,
+            ]
+        )
         printed = capsys.readouterr()
         return code, printed.out, printed.err
+
     return go
 
 
-def test_the_command_lists_shows_explains_and_clears(run: Callable[..., tuple[int, str, str]], host: Host,
-                                                     workspace: Path) -> None:
+def test_the_command_lists_shows_explains_and_clears(
+    run: Callable[..., tuple[int, str, str]], host: Host, workspace: Path
+) -> None:
     assert "--log-recalls" in run("recall-log")[1]
     host.search({"query": "omada router", "maxResults": 1}, "", "agent 1", Cancel())
     host.search({"query": "\x1b[31mvlan"}, "", "agent 1", Cancel())

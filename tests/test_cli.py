@@ -30,6 +30,7 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run the command line on the workspace; returns exit code, stdout and stderr."""
+
     def go(*arguments: str, folder: Path | None = workspace) -> tuple[int, str, str]:
         where = ["--workspace", str(folder)] if folder else []
         try:
@@ -38,13 +39,17 @@ def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             code = int(leaving.code or 0)
         printed = capsys.readouterr()
         return code, printed.out, printed.err
+
     return go
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
     """Every file below `folder` with its content and modification time."""
-    return {str(path): f"{path.stat().st_mtime_ns} {hashlib.sha256(path.read_bytes()).hexdigest()}"
-            for path in sorted(folder.rglob("*")) if path.is_file() and os.access(path, os.R_OK)}
+    return {
+        str(path): f"{path.stat().st_mtime_ns} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and os.access(path, os.R_OK)
+    }
 
 
 def test_search_indexes_first_and_prints_hits_with_citations(run: Callable) -> None:
@@ -60,23 +65,39 @@ def test_json_has_the_documented_shape(run: Callable) -> None:
     assert code == 0
     assert set(answer) == {"results", "provider", "model", "profile", "mode", "trace"}
     assert set(answer["results"][0]) == {
-        "path", "startLine", "endLine", "score", "vectorScore", "textScore", "snippet", "source", "citation"}
+        "path",
+        "startLine",
+        "endLine",
+        "score",
+        "vectorScore",
+        "textScore",
+        "snippet",
+        "source",
+        "citation",
+    }
     assert (answer["provider"], answer["profile"], answer["mode"]) == ("builtin", "recommended", "hybrid")
     assert answer["trace"]["funnel"]["recalled"] == len(answer["results"])
 
 
-def test_global_options_stand_before_or_after_the_command(run: Callable, workspace: Path, tmp_path: Path,
-                                                          capsys: pytest.CaptureFixture[str]) -> None:
+def test_global_options_stand_before_or_after_the_command(
+    run: Callable, workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["--json", "status", "--workspace", str(workspace), "--index", str(tmp_path / "other")]) == 0
     status = json.loads(capsys.readouterr().out)
     assert status["workspaceDir"] == str(workspace)
     assert status["freshness"]["pending"][0]["detail"] == "new"
 
 
-@pytest.mark.parametrize("arguments", [
-    ["notes", "--query", "x"], ["--query", "x", "notes"], ["--read-only", "notes", "--query=x"],
-    ["open", "notes", "--query", "x"], ["--json", "--query", "x", "--workspace", "w", "notes"],
-])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["notes", "--query", "x"],
+        ["--query", "x", "notes"],
+        ["--read-only", "notes", "--query=x"],
+        ["open", "notes", "--query", "x"],
+        ["--json", "--query", "x", "--workspace", "w", "notes"],
+    ],
+)
 def test_a_bare_path_opens_the_app_wherever_the_options_stand(arguments: list[str]) -> None:
     given = cli.build_parser().parse_args(cli._with_command(arguments))
     assert (given.command, given.path, given.query) == ("open", "notes", "x")
@@ -85,8 +106,20 @@ def test_a_bare_path_opens_the_app_wherever_the_options_stand(arguments: list[st
 def test_status_has_the_documented_names(run: Callable) -> None:
     run("index")
     status = json.loads(run("status", "--json", "--deep")[1])
-    for name in ("files", "chunks", "provider", "model", "dbPath", "vector", "fts", "cache", "fallback", "sourceCounts",
-                 "profile", "freshness"):
+    for name in (
+        "files",
+        "chunks",
+        "provider",
+        "model",
+        "dbPath",
+        "vector",
+        "fts",
+        "cache",
+        "fallback",
+        "sourceCounts",
+        "profile",
+        "freshness",
+    ):
         assert name in status
     assert (status["files"], status["chunks"], status["freshness"]["fresh"]) == (2, 2, 2)
     assert status["embeddingProbe"]["ok"] is True
@@ -131,8 +164,10 @@ def test_get_prints_lines_and_says_where_to_go_on(run: Callable, workspace: Path
     assert run("get", "memory/long.md", "--from", "299")[1] == "line 299\nline 300\n"
 
 
-@pytest.mark.parametrize("path", ["../secret.md", "/etc/passwd", "memory/../../x.md", "MEMORY.txt", "", "memory",
-                                  "a\0b.md", "memory/nothing.md"])
+@pytest.mark.parametrize(
+    "path",
+    ["../secret.md", "/etc/passwd", "memory/../../x.md", "MEMORY.txt", "", "memory", "a\0b.md", "memory/nothing.md"],
+)
 def test_get_refuses_what_is_not_a_note(run: Callable, path: str) -> None:
     code, out, err = run("get", path)
     assert (code, out) == (2, "")
@@ -177,25 +212,40 @@ def test_why_file_gives_a_reason_for_any_path(run: Callable, workspace: Path) ->
 def test_hostile_text_is_shown_and_obeyed_by_nobody(run: Callable, workspace: Path) -> None:
     evil = "\x1b]52;c;ZXZpbA==\x07 \x1b[31mred\x9b \u202eright [x] [/b]"
     (workspace / "memory" / "evil\x1b[2J.md").write_text(f"router {evil}\n")
-    for arguments in (["search", "router", "--explain"], ["search", "router", "--json"], ["status"],
-                      ["get", "memory/evil\x1b[2J.md"], ["why-file", "memory/evil\x1b[2J.md"]):
+    for arguments in (
+        ["search", "router", "--explain"],
+        ["search", "router", "--json"],
+        ["status"],
+        ["get", "memory/evil\x1b[2J.md"],
+        ["why-file", "memory/evil\x1b[2J.md"],
+    ):
         _, out, err = run(*arguments)
         assert not set(out + err) & CONTROLS, arguments
     found = json.loads(run("search", "router", "--json")[1])
     assert any(evil in hit["snippet"] for hit in found["results"]), "JSON carries the text unchanged"
 
 
-CONTROLS = {chr(n) for n in (*range(32), *range(0x7f, 0xa0), 0x202e)} - {"\n"}
+CONTROLS = {chr(n) for n in (*range(32), *range(0x7F, 0xA0), 0x202E)} - {"\n"}
 
 BAD: list[tuple[list[str], int]] = [
-    (["search"], 2), (["search", "x", "-n", "0"], 2), (["search", "x", "-n", "-3"], 2),
+    (["search"], 2),
+    (["search", "x", "-n", "0"], 2),
+    (["search", "x", "-n", "-3"], 2),
     (["search", "x", "-n", "1e3"], 2),
-    (["search", "x", "--min-score", "2"], 2), (["search", "x", "--min-score", "nan"], 2),
-    (["search", "x", "--min-score", "many"], 2), (["search", "x", "--set", "nonsense=1"], 2),
-    (["search", "x", "--set", "halfLifeDays=0"], 2), (["search", "x", "--set", "minScore"], 2),
-    (["search", "x", "--profile", "mine"], 2), (["search", "x", "--now", "tomorrow"], 2),
-    (["search", "x" * 1_048_576], 2), (["search", "x", "--provider", "openia"], 2), (["frobnicate/nowhere"], 2),
-    (["get", "MEMORY.md", "--from", "0"], 2), (["index", "--nonsense"], 2), (["serch", "x"], 2),
+    (["search", "x", "--min-score", "2"], 2),
+    (["search", "x", "--min-score", "nan"], 2),
+    (["search", "x", "--min-score", "many"], 2),
+    (["search", "x", "--set", "nonsense=1"], 2),
+    (["search", "x", "--set", "halfLifeDays=0"], 2),
+    (["search", "x", "--set", "minScore"], 2),
+    (["search", "x", "--profile", "mine"], 2),
+    (["search", "x", "--now", "tomorrow"], 2),
+    (["search", "x" * 1_048_576], 2),
+    (["search", "x", "--provider", "openia"], 2),
+    (["frobnicate/nowhere"], 2),
+    (["get", "MEMORY.md", "--from", "0"], 2),
+    (["index", "--nonsense"], 2),
+    (["serch", "x"], 2),
     (["status", "--config", "/nowhere.json"], 2),
 ]
 
@@ -211,10 +261,26 @@ def test_bad_usage_gets_a_sentence(run: Callable, workspace: Path, arguments: li
     assert fingerprint(workspace) == before
 
 
-@pytest.mark.parametrize("query", [
-    "", "   ", "!!! ??? ---", '"', '""" OR "', "router NOT vlan OR NEAR(a b, 3) host*", "path: router text: vlan",
-    "a AND", "* ^ ( )", "🚀" * 50, "\x00 nul", "x" * 9_999, "a " * 4_000, "\u202e", "%_%",
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "   ",
+        "!!! ??? ---",
+        '"',
+        '""" OR "',
+        "router NOT vlan OR NEAR(a b, 3) host*",
+        "path: router text: vlan",
+        "a AND",
+        "* ^ ( )",
+        "🚀" * 50,
+        "\x00 nul",
+        "x" * 9_999,
+        "a " * 4_000,
+        "\u202e",
+        "%_%",
+    ],
+)
 def test_any_query_is_answered(run: Callable, query: str) -> None:
     for profile in ("recommended", "openclaw-2026.3"):
         code, out, err = run("search", query, "--json", "--profile", profile)
@@ -224,8 +290,21 @@ def test_any_query_is_answered(run: Callable, query: str) -> None:
 
 
 def test_weights_of_nothing_fall_back_to_the_documented_ones(run: Callable) -> None:
-    answer = json.loads(run("search", "omada", "--json", "--profile", "openclaw-2026.3", "--set", "vectorWeight=0",
-                            "--set", "textWeight=0", "--set", "minScore=0")[1])
+    answer = json.loads(
+        run(
+            "search",
+            "omada",
+            "--json",
+            "--profile",
+            "openclaw-2026.3",
+            "--set",
+            "vectorWeight=0",
+            "--set",
+            "textWeight=0",
+            "--set",
+            "minScore=0",
+        )[1]
+    )
     assert answer["trace"]["recalled"][0]["vector"]["weight"] == 0.7
 
 
@@ -254,7 +333,7 @@ def test_an_index_that_was_never_filled_has_no_provider_yet(run: Callable) -> No
 
 def test_a_configuration_error_tells_line_and_column(run: Callable, tmp_path: Path) -> None:
     config = tmp_path / "openclaw.json"
-    config.write_text('{\n  agents: {defaults: {memorySearch: {query: {minScore: 0.1,,}}}}\n}')
+    config.write_text("{\n  agents: {defaults: {memorySearch: {query: {minScore: 0.1,,}}}}\n}")
     code, _, err = run("search", "x", "--config", str(config))
     assert code == 2
     assert "line 2, column " in err
@@ -342,16 +421,30 @@ def child(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]
 
 
 def test_version_needs_neither_numpy_nor_a_screen() -> None:
-    code = ("import sys; sys.argv = ['memory-tui', '--version']\nfrom memory_tui.cli import main\n"
-            "try: main()\nexcept SystemExit: pass\n"
-            "print(sorted({'numpy', 'textual', 'rich', 'apsw', 'tokenizers'} & set(sys.modules)))")
+    code = (
+        "import sys; sys.argv = ['memory-tui', '--version']\nfrom memory_tui.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(sorted({'numpy', 'textual', 'rich', 'apsw', 'tokenizers'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["memory-tui", __version__, "[]"]
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(workspace: Path, tmp_path: Path) -> None:
-    program = shlex.join([sys.executable, "-m", "memory_tui", "search", "router", "--workspace", str(workspace),
-                          "--index", str(tmp_path / "i"), "--json"])
+    program = shlex.join(
+        [
+            sys.executable,
+            "-m",
+            "memory_tui",
+            "search",
+            "router",
+            "--workspace",
+            str(workspace),
+            "--index",
+            str(tmp_path / "i"),
+            "--json",
+        ]
+    )
     command = f"{program} | head -1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == "{\n"
@@ -359,8 +452,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(workspace: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "none"])
-def test_a_missing_folder_is_the_only_complaint(run: Callable, tmp_path: Path, terminal: bool,
-                                                monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_folder_is_the_only_complaint(
+    run: Callable, tmp_path: Path, terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
     code, out, err = run(str(tmp_path / "nowhere"), folder=None)
@@ -371,7 +465,14 @@ def test_a_missing_folder_is_the_only_complaint(run: Callable, tmp_path: Path, t
 
 
 def test_a_terminal_that_knows_only_ascii_gets_an_answer(workspace: Path, tmp_path: Path) -> None:
-    done = child("search", "乌龙茶", "--workspace", str(workspace), "--index", str(tmp_path / "i"),
-                 env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
+    done = child(
+        "search",
+        "乌龙茶",
+        "--workspace",
+        str(workspace),
+        "--index",
+        str(tmp_path / "i"),
+        env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+    )
     assert done.returncode == 0
     assert "喜欢乌龙茶" in done.stdout.decode()

@@ -31,6 +31,7 @@ def run(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
         code = cli.main(arguments)
         printed = capsys.readouterr()
         return code, printed.out, printed.err
+
     return go
 
 
@@ -75,12 +76,19 @@ def test_a_value_tells_file_key_line_and_column(run: Run, fleet: Path) -> None:
     whole = json.loads(run("config", "--json", "--agent", "coder")[1])
     row = {row["key"]: row for row in whole["values"]}["query.minScore"]
     assert (row["value"], row["default"], row["written"], row["takesEffect"]) == (0, 0.35, True, True)
-    assert row["places"] == [{"file": str(fleet), "path": "agents.list[1].memorySearch.query.minScore", "line": 6,
-                              "column": 52}]
+    assert row["places"] == [
+        {"file": str(fleet), "path": "agents.list[1].memorySearch.query.minScore", "line": 6, "column": 52}
+    ]
     assert (whole["agent"], whole["layout"], whole["profile"]) == (
-        "coder", "agents.defaults.memorySearch", "openclaw-2026.3")
+        "coder",
+        "agents.defaults.memorySearch",
+        "openclaw-2026.3",
+    )
     assert [(agent["id"], agent["default"]) for agent in whole["agents"]] == [
-        ("main", True), ("coder", False), ("mute", False)]
+        ("main", True),
+        ("coder", False),
+        ("mute", False),
+    ]
     assert whole["workspace"].endswith("workspace-coder")
     assert whole["openclawIndex"].endswith(str(Path("memory", "coder.sqlite")))
 
@@ -99,8 +107,10 @@ def test_a_value_without_effect_says_why(run: Run, fleet: Path) -> None:
 
 
 def test_the_listing_for_people_names_agents_problems_and_values(run: Run, write: Write) -> None:
-    write('{agents: {defaults: {memorySearch: {query: {minScore: 2},\n nonsense: 1, model: "\\u001b[2J"}},'
-          ' list: [{id: "a"}, {id: "b"}]}}')
+    write(
+        '{agents: {defaults: {memorySearch: {query: {minScore: 2},\n nonsense: 1, model: "\\u001b[2J"}},'
+        ' list: [{id: "a"}, {id: "b"}]}}'
+    )
     code, out, err = run("config")
     assert (code, err) == (0, "")
     assert "a (default, " in out
@@ -115,14 +125,29 @@ def test_the_listing_for_people_names_agents_problems_and_values(run: Run, write
 def test_secrets_are_never_printed(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     monkeypatch.setenv("MY_URL", f"https://{KEY}@host")
-    write({"agents": {"defaults": {"memorySearch": {
-        "provider": "none", "query": {"minScore": 7}, "remote": {
-            "apiKey": KEY, "headers": {"Authorization": f"Bearer {KEY}", "x": "${MY_KEY}"},
-            "baseUrl": f"https://me:{KEY}@host/v1?api-key={KEY}&a=1"}}},
-        "list": [{"id": "main"}, {"id": "b", "memorySearch": {"remote": {"apiKey": 7, "headers": [KEY],
-                                                                         "baseUrl": "${MY_URL}"}}}]},
-        "memory": {"qmd": {"scope": {"secret": KEY}}},
-        "plugins": {"entries": {"active-memory": {"config": {"apiKey": KEY}}}}})
+    write(
+        {
+            "agents": {
+                "defaults": {
+                    "memorySearch": {
+                        "provider": "none",
+                        "query": {"minScore": 7},
+                        "remote": {
+                            "apiKey": KEY,
+                            "headers": {"Authorization": f"Bearer {KEY}", "x": "${MY_KEY}"},
+                            "baseUrl": f"https://me:{KEY}@host/v1?api-key={KEY}&a=1",
+                        },
+                    }
+                },
+                "list": [
+                    {"id": "main"},
+                    {"id": "b", "memorySearch": {"remote": {"apiKey": 7, "headers": [KEY], "baseUrl": "${MY_URL}"}}},
+                ],
+            },
+            "memory": {"qmd": {"scope": {"secret": KEY}}},
+            "plugins": {"entries": {"active-memory": {"config": {"apiKey": KEY}}}},
+        }
+    )
     for agent in ("main", "b"):
         for form in ((), ("--json",)):
             code, out, err = run("config", "--agent", agent, *form)
@@ -161,7 +186,9 @@ def test_an_agent_has_its_own_notes_settings_and_index(run: Run, fleet: Path) ->
     assert (status["agentId"], status["agents"]) == ("coder", ["main", "coder", "mute"])
     assert "coder, of main, coder, mute" in run("status", "--agent", "coder")[1]
     assert (status["files"], run("get", "MEMORY.md", "--agent", "coder")[1].split("\n")[0]) == (
-        1, "# Notes of workspace-coder")
+        1,
+        "# Notes of workspace-coder",
+    )
     del fleet
 
 
@@ -212,7 +239,9 @@ def test_an_overlap_is_always_less_than_a_chunk(run: Run, fleet: Path) -> None:
 
 
 def test_no_reader_of_json5_is_loaded_before_there_is_a_file() -> None:
-    code = ("import sys, memory_tui.cli, memory_tui.launch\n"
-            "print(sorted({'json5', 'memory_tui.config.tree', 'platformdirs', 'difflib'} & set(sys.modules)))")
+    code = (
+        "import sys, memory_tui.cli, memory_tui.launch\n"
+        "print(sorted({'json5', 'memory_tui.config.tree', 'platformdirs', 'difflib'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "json5" not in done.stdout

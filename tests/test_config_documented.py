@@ -85,10 +85,12 @@ DOCUMENTED: dict[tuple[str, str], object] = {
 }
 
 NOTES = {
-    "MEMORY.md": "The router is an Omada ER605\n", "memory/2026-01-02.md": "Router rebooted, router VLAN 10 set\n",
+    "MEMORY.md": "The router is an Omada ER605\n",
+    "memory/2026-01-02.md": "Router rebooted, router VLAN 10 set\n",
     "memory/again.md": "Router rebooted, router VLAN 10 set again\n",
     "memory/long.md": "".join(f"line {i} about the router and its VLAN\n" for i in range(40)),
-    "more/a.md": "An extra note about the router\n", "more/b.md": "Another one\n",
+    "more/a.md": "An extra note about the router\n",
+    "more/b.md": "Another one\n",
 }
 MMR = {"query.hybrid.mmr.enabled": True}
 DECAY = {"query.hybrid.temporalDecay.enabled": True}
@@ -116,8 +118,12 @@ class House:
                 at = at.setdefault(name, {})
             at[last] = value
         self._count += 1
-        return Options(config=str(self._write(tree)), provider=provider, index=str(self.home / f"{self._count}.sqlite"),
-                       now=1_795_000_000.0)
+        return Options(
+            config=str(self._write(tree)),
+            provider=provider,
+            index=str(self.home / f"{self._count}.sqlite"),
+            now=1_795_000_000.0,
+        )
 
 
 @pytest.fixture
@@ -135,6 +141,7 @@ def _asked(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
         with Engine.open(options) as engine:
             engine.sync()
             return see(engine.search("router VLAN"))
+
     return go
 
 
@@ -144,6 +151,7 @@ def _engine(see: Callable[[Engine], object], *, synced: bool = True) -> Callable
             if synced:
                 engine.sync()
             return see(engine)
+
     return go
 
 
@@ -152,6 +160,7 @@ def _remote(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
         from dataclasses import replace
 
         return see(providing.settings(launch.choose(replace(options, provider="openai")), Consents(house.workspace)))
+
     return go
 
 
@@ -233,18 +242,26 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "sources": ({"experimental.sessionMemory": True}, _plan(lambda plan: plan.roots.sources)),
     "experimental.sessionMemory": ({"sources": ["memory", "sessions"]}, _plan(lambda plan: plan.roots.sources)),
     "extraPaths": ({}, _engine(lambda engine: [row.path for row in engine.files() if row.path.startswith("more")])),
-    "provider": ({}, lambda house, options: launch.choose(
-        Options(config=options.config, index=options.index)).provider),
+    "provider": (
+        {},
+        lambda house, options: launch.choose(Options(config=options.config, index=options.index)).provider,
+    ),
     "remote.baseUrl": ({}, _remote(lambda found: found.base_url)),
     "remote.apiKey": ({}, _remote(lambda found: [key.reveal() for key in found.api_keys])),
     "remote.headers": ({}, _remote(lambda found: found.headers)),
-    **{f"remote.batch.{name}": ({}, _remote(lambda found: found.jobs))
-       for name in ("enabled", "wait", "concurrency", "pollIntervalMs", "timeoutMinutes")},
-    **{f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: sessions.rules_of(plan.config)))
-       for name in ("enabled", "softThresholdTokens")},
+    **{
+        f"remote.batch.{name}": ({}, _remote(lambda found: found.jobs))
+        for name in ("enabled", "wait", "concurrency", "pollIntervalMs", "timeoutMinutes")
+    },
+    **{
+        f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: sessions.rules_of(plan.config)))
+        for name in ("enabled", "softThresholdTokens")
+    },
     "memory.citations": ({}, _plan(lambda plan: citations.mode_of(plan.config.value("memory.citations")))),
     "hooks.internal.entries.session-memory.messages": (
-        {}, _plan(lambda plan: plan.config.value("hooks.internal.entries.session-memory.messages"))),
+        {},
+        _plan(lambda plan: plan.config.value("hooks.internal.entries.session-memory.messages")),
+    ),
     "fallback": ({}, _remote(lambda found: found.fallback)),
     "model": ({}, _remote(lambda found: found.model)),
     "outputDimensionality": ({}, _remote(lambda found: found.output_dimensionality)),
@@ -259,9 +276,12 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "sync.onSearch": ({}, _after_another_note),
     "sync.watch": ({"sync.onSessionStart": False}, _engine(_after_start, synced=False)),
     "sync.watchDebounceMs": ({}, _debounce),
-    "sync.sessions.deltaBytes": (SESSIONS, _after_a_talk), "sync.sessions.deltaMessages": (SESSIONS, _after_a_talk),
-    "query.maxResults": ({}, _asked(_scores)), "query.minScore": ({}, _asked(_scores)),
-    "query.hybrid.enabled": ({}, _asked(_scores)), "query.hybrid.vectorWeight": ({}, _asked(_scores)),
+    "sync.sessions.deltaBytes": (SESSIONS, _after_a_talk),
+    "sync.sessions.deltaMessages": (SESSIONS, _after_a_talk),
+    "query.maxResults": ({}, _asked(_scores)),
+    "query.minScore": ({}, _asked(_scores)),
+    "query.hybrid.enabled": ({}, _asked(_scores)),
+    "query.hybrid.vectorWeight": ({}, _asked(_scores)),
     "query.hybrid.textWeight": ({}, _asked(_scores)),
     "query.hybrid.candidateMultiplier": ({}, _asked(lambda trace: trace.candidate_limit)),
     "query.hybrid.mmr.enabled": ({}, _asked(lambda trace: trace.recalled[0].mmr)),
@@ -299,8 +319,11 @@ def test_each_documented_key_takes_effect_or_says_why_not(house: House, section:
         others = {(SEARCH, name): other for name, other in base.items()}
         assert see(house, house.options(others)) != see(house, house.options({**others, (section, key): value}))
     else:
-        named = [path.name for path in Path(__file__).parent.glob("test_*.py")
-                 if path.name != Path(__file__).name and f'"{key}"' in path.read_text()]
+        named = [
+            path.name
+            for path in Path(__file__).parent.glob("test_*.py")
+            if path.name != Path(__file__).name and f'"{key}"' in path.read_text()
+        ]
         assert named, f"{key} takes effect, and no test shows it"
 
 

@@ -98,40 +98,59 @@ def test_a_workspace_tells_whose_it_is(tmp_path: Path, write: Write) -> None:
     assert config.load(None, tmp_path / "link").agent.id == "coder"
 
 
-@pytest.mark.parametrize(("agents", "expected"), [
-    ({}, {"main": ("~/.openclaw/workspace", True)}),
-    ({"defaults": {"workspace": "~/w"}}, {"main": ("~/w", True)}),
-    ({"defaults": {"workspace": "~/w"}, "list": [{"id": "main"}, {"id": "coder"}]},
-     {"main": ("~/w", True), "coder": ("~/.openclaw/workspace-coder", False)}),
-    ({"list": [{"id": "a", "workspace": "~/a"}, {"id": "b", "default": True}]},
-     {"a": ("~/a", False), "b": ("~/.openclaw/workspace", True)}),
-    ({"list": [{"id": "first"}, {"id": "main"}]},
-     {"first": ("~/.openclaw/workspace", True), "main": ("~/.openclaw/workspace-main", False)}),
-    ({"list": [{"id": "My Agent!"}]}, {"my-agent": ("~/.openclaw/workspace", True)}),
-    ({"entries": {"solo": {}}, "defaults": {"workspace": "~/w"}}, {"solo": ("~/w", True)}),
-    ({"entries": {"main": {"workspace": "~/m"}, "b": {}}, "defaults": {"workspace": "~/w"}},
-     {"main": ("~/m", True), "b": ("~/w/b", False)}),
-    ({"entries": {"main": {"workspace": "~/m"}, "b": {}}},
-     {"main": ("~/m", True), "b": ("~/.openclaw/workspace-b", False)}),
-])
+@pytest.mark.parametrize(
+    ("agents", "expected"),
+    [
+        ({}, {"main": ("~/.openclaw/workspace", True)}),
+        ({"defaults": {"workspace": "~/w"}}, {"main": ("~/w", True)}),
+        (
+            {"defaults": {"workspace": "~/w"}, "list": [{"id": "main"}, {"id": "coder"}]},
+            {"main": ("~/w", True), "coder": ("~/.openclaw/workspace-coder", False)},
+        ),
+        (
+            {"list": [{"id": "a", "workspace": "~/a"}, {"id": "b", "default": True}]},
+            {"a": ("~/a", False), "b": ("~/.openclaw/workspace", True)},
+        ),
+        (
+            {"list": [{"id": "first"}, {"id": "main"}]},
+            {"first": ("~/.openclaw/workspace", True), "main": ("~/.openclaw/workspace-main", False)},
+        ),
+        ({"list": [{"id": "My Agent!"}]}, {"my-agent": ("~/.openclaw/workspace", True)}),
+        ({"entries": {"solo": {}}, "defaults": {"workspace": "~/w"}}, {"solo": ("~/w", True)}),
+        (
+            {"entries": {"main": {"workspace": "~/m"}, "b": {}}, "defaults": {"workspace": "~/w"}},
+            {"main": ("~/m", True), "b": ("~/w/b", False)},
+        ),
+        (
+            {"entries": {"main": {"workspace": "~/m"}, "b": {}}},
+            {"main": ("~/m", True), "b": ("~/.openclaw/workspace-b", False)},
+        ),
+    ],
+)
 def test_agents_and_their_workspaces(
-        agents: object, expected: dict[str, tuple[str, bool]], home: Path, write: Write) -> None:
+    agents: object, expected: dict[str, tuple[str, bool]], home: Path, write: Write
+) -> None:
     write({"agents": agents})
     found = config.load(None, None)
     assert expected == {
-        agent.id: (str(agent.workspace).replace(str(home), "~"), agent.default) for agent in found.agents}
+        agent.id: (str(agent.workspace).replace(str(home), "~"), agent.default) for agent in found.agents
+    }
     assert found.problems == ()
     assert found.agent.default
 
 
 def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write: Write) -> None:
-    write('{agents: {list: [\n{id: "main", default: true, workspace: "/a"},\n{id: "MAIN", workspace: "/b"},\n'
-          '{id: "other", default: true}]}}')
+    write(
+        '{agents: {list: [\n{id: "main", default: true, workspace: "/a"},\n{id: "MAIN", workspace: "/b"},\n'
+        '{id: "other", default: true}]}}'
+    )
     found = config.load(None, None)
     assert [agent.id for agent in found.agents] == ["main", "other"]
     assert found.agent.workspace == Path("/a")
     assert [(problem.place.line, problem.used) for problem in found.found] == [
-        (3, "only the one of line 2 is used"), (4, "'main' of line 2 is used")]
+        (3, "only the one of line 2 is used"),
+        (4, "'main' of line 2 is used"),
+    ]
 
 
 def test_an_agent_that_nobody_knows_is_refused_with_those_there_are(write: Write, home: Path) -> None:
@@ -148,15 +167,34 @@ def test_an_agent_that_nobody_knows_is_refused_with_those_there_are(write: Write
 
 
 def test_variables_are_replaced_in_openclaws_order(home: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    write({"env": {"vars": {"A": "env-vars", "B": "env-vars", "C": "env-vars", "D": "env-vars"}, "E": "env"},
-           "agents": {"defaults": {"memorySearch": {"extraPaths": [
-               "${A}", "${B}/${C}", "${D}", "${E}", "$${A}", "${lower}", "$A", "${A", "~/x"]}}}})
+    write(
+        {
+            "env": {"vars": {"A": "env-vars", "B": "env-vars", "C": "env-vars", "D": "env-vars"}, "E": "env"},
+            "agents": {
+                "defaults": {
+                    "memorySearch": {
+                        "extraPaths": ["${A}", "${B}/${C}", "${D}", "${E}", "$${A}", "${lower}", "$A", "${A", "~/x"]
+                    }
+                }
+            },
+        }
+    )
     (home / ".openclaw" / ".env").write_text(
-        "# mine\nB=from-file # why\nexport C='quoted # text'\nD=\"dou\\\"ble\"\nA=file\n=broken\nD2\n")
+        '# mine\nB=from-file # why\nexport C=\'quoted # text\'\nD="dou\\"ble"\nA=file\n=broken\nD2\n'
+    )
     monkeypatch.setenv("A", "process")
     found = config.load(None, None)
     assert found.extra_paths == (
-        "process", "from-file/quoted # text", 'dou"ble', "env", "${A}", "${lower}", "$A", "${A", "~/x")
+        "process",
+        "from-file/quoted # text",
+        'dou"ble',
+        "env",
+        "${A}",
+        "${lower}",
+        "$A",
+        "${A",
+        "~/x",
+    )
     assert found.problems == ()
 
 
@@ -171,13 +209,17 @@ def test_a_variable_without_value_is_reported(write: Write, monkeypatch: pytest.
 
 def test_includes_are_joined_as_openclaw_joins_them(write: Write, home: Path) -> None:
     folder = home / ".openclaw"
-    write('{$include: ["./base.json5", "more/agents.json5"],\n'
-          ' agents: {defaults: {memorySearch: {query: {minScore: 0.4}}}}}')
+    write(
+        '{$include: ["./base.json5", "more/agents.json5"],\n'
+        " agents: {defaults: {memorySearch: {query: {minScore: 0.4}}}}}"
+    )
     (folder / "more").mkdir()
     (folder / "base.json5").write_text(
-        "{agents: {defaults: {memorySearch: {extraPaths: ['a'], query: {minScore: 0.1, maxResults: 3}}}}}")
+        "{agents: {defaults: {memorySearch: {extraPaths: ['a'], query: {minScore: 0.1, maxResults: 3}}}}}"
+    )
     (folder / "more" / "agents.json5").write_text(
-        "{agents: {defaults: {memorySearch: {$include: './search.json5', extraPaths: ['b']}}}}")
+        "{agents: {defaults: {memorySearch: {$include: './search.json5', extraPaths: ['b']}}}}"
+    )
     (folder / "more" / "search.json5").write_text("\n{cache: {enabled: false}, query: {minScore: -1}}")
     found = config.load(None, None)
     assert (found.value("query.minScore"), found.value("query.maxResults")) == (0.4, 3)
@@ -188,13 +230,23 @@ def test_includes_are_joined_as_openclaw_joins_them(write: Write, home: Path) ->
     assert found.problems == ()
 
 
-@pytest.mark.parametrize(("include", "why"), [
-    ("../outside.json5", "outside the folder"), ("/etc/hostname", "outside the folder"), ("nothing.json5", "no such"),
-    ("openclaw.json", "includes itself"), (7, "not the name"), ("loop.json5", "includes itself"),
-    ("link.json5", "outside"), (".", "no such file"), ("a\0b", "not the name"),
-])
+@pytest.mark.parametrize(
+    ("include", "why"),
+    [
+        ("../outside.json5", "outside the folder"),
+        ("/etc/hostname", "outside the folder"),
+        ("nothing.json5", "no such"),
+        ("openclaw.json", "includes itself"),
+        (7, "not the name"),
+        ("loop.json5", "includes itself"),
+        ("link.json5", "outside"),
+        (".", "no such file"),
+        ("a\0b", "not the name"),
+    ],
+)
 def test_what_may_not_be_included_is_reported_and_the_rest_counts(
-        include: object, why: str, write: Write, home: Path) -> None:
+    include: object, why: str, write: Write, home: Path
+) -> None:
     write({"$include": include, "agents": {"defaults": {"memorySearch": {"query": {"minScore": 0.4}}}}})
     (home / "outside.json5").write_text("{}")
     (home / ".openclaw" / "loop.json5").write_text("{$include: 'loop.json5'}")

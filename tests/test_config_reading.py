@@ -56,13 +56,21 @@ def test_every_documented_key_is_known_and_explained() -> None:
     assert all(key.meaning for key in BY_PATH.values())
 
 
-@pytest.mark.parametrize(("text", "layout"), [
-    ('{agents: {defaults: {workspace: "~/w", memorySearch: {provider: "openai", extraPaths: ["a", "a", " "],'
-     " query: {minScore: .2, hybrid: {mmr: {enabled: true}}}}}}}", "agents.defaults.memorySearch"),
-    ('{memory: {search: {provider: "openai", extraPaths: ["a"],'
-     ' query: {minScore: .2, hybrid: {mmr: {enabled: true}}}}}, agents: {defaults: {workspace: "~/w"}}}',
-     "memory.search"),
-])
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        (
+            '{agents: {defaults: {workspace: "~/w", memorySearch: {provider: "openai", extraPaths: ["a", "a", " "],'
+            " query: {minScore: .2, hybrid: {mmr: {enabled: true}}}}}}}",
+            "agents.defaults.memorySearch",
+        ),
+        (
+            '{memory: {search: {provider: "openai", extraPaths: ["a"],'
+            ' query: {minScore: .2, hybrid: {mmr: {enabled: true}}}}}, agents: {defaults: {workspace: "~/w"}}}',
+            "memory.search",
+        ),
+    ],
+)
 def test_both_layouts_of_openclaw_are_read(text: str, layout: str) -> None:
     found = config.parse(text, PATH)
     assert (found.kind, found.layout) == ("openclaw", layout)
@@ -74,8 +82,10 @@ def test_both_layouts_of_openclaw_are_read(text: str, layout: str) -> None:
 
 
 def test_our_own_file_has_the_tree_at_the_top() -> None:
-    found = config.parse('{query: {minScore: 0.1}, sync: {watchDebounceMs: 200}, profile: "recommended",'
-                         ' workspace: "/notes"}', Path("config.json"))
+    found = config.parse(
+        '{query: {minScore: 0.1}, sync: {watchDebounceMs: 200}, profile: "recommended", workspace: "/notes"}',
+        Path("config.json"),
+    )
     assert found.kind == "own"
     assert found.values["sync.watchDebounceMs"].value == 200
     assert found.values["profile"].value == "recommended"
@@ -99,40 +109,56 @@ def test_an_agent_overrides_field_by_field_and_adds_its_extra_paths() -> None:
 
 
 def test_the_newer_layout_has_its_agents_by_name() -> None:
-    found = config.parse("""{memory: {search: {query: {minScore: 0.2}}},
-        agents: {entries: {main: {}, coder: {memory: {search: {query: {minScore: 0.6}}}}}}}""", PATH, "coder")
+    found = config.parse(
+        """{memory: {search: {query: {minScore: 0.2}}},
+        agents: {entries: {main: {}, coder: {memory: {search: {query: {minScore: 0.6}}}}}}}""",
+        PATH,
+        "coder",
+    )
     assert found.values["query.minScore"].value == 0.6
     assert "agents.entries.coder.memory.search.query.minScore" in found.values["query.minScore"].origin
 
 
 def test_two_layouts_at_once_are_reported_and_the_newer_counts() -> None:
-    found = config.parse("{memory: {search: {query: {minScore: 0.1}}},\n"
-                         " agents: {defaults: {memorySearch: {query: {minScore: 0.9}}}}}", PATH)
+    found = config.parse(
+        "{memory: {search: {query: {minScore: 0.1}}},\n agents: {defaults: {memorySearch: {query: {minScore: 0.9}}}}}",
+        PATH,
+    )
     assert found.value("query.minScore") == 0.1
     assert "line 2" in found.problems[0]
 
 
 # What is written, whose fault it is, and what counts instead.
 BAD = [
-    ("query: {minScore: 2}", "query.minScore", 0.35), ("query: {minScore: -0.1}", "query.minScore", 0.35),
-    ("query: {minScore: NaN}", "query.minScore", 0.35), ("query: {minScore: '0.2'}", "query.minScore", 0.35),
-    ("query: {minScore: null}", "query.minScore", 0.35), ("query: {minScore: {a: 1}}", "query.minScore", 0.35),
-    ("query: {maxResults: 0}", "query.maxResults", 6), ("query: {maxResults: 2.5}", "query.maxResults", 6),
-    ("query: {maxResults: -3}", "query.maxResults", 6), ("query: {maxResults: 1e400}", "query.maxResults", 6),
+    ("query: {minScore: 2}", "query.minScore", 0.35),
+    ("query: {minScore: -0.1}", "query.minScore", 0.35),
+    ("query: {minScore: NaN}", "query.minScore", 0.35),
+    ("query: {minScore: '0.2'}", "query.minScore", 0.35),
+    ("query: {minScore: null}", "query.minScore", 0.35),
+    ("query: {minScore: {a: 1}}", "query.minScore", 0.35),
+    ("query: {maxResults: 0}", "query.maxResults", 6),
+    ("query: {maxResults: 2.5}", "query.maxResults", 6),
+    ("query: {maxResults: -3}", "query.maxResults", 6),
+    ("query: {maxResults: 1e400}", "query.maxResults", 6),
     ("query: {hybrid: {vectorWeight: -1}}", "query.hybrid.vectorWeight", 0.7),
     ("query: {hybrid: {textWeight: NaN}}", "query.hybrid.textWeight", 0.3),
     ("query: {hybrid: {temporalDecay: {halfLifeDays: 0}}}", "query.hybrid.temporalDecay.halfLifeDays", 30),
     ("query: {hybrid: {temporalDecay: {halfLifeDays: -1}}}", "query.hybrid.temporalDecay.halfLifeDays", 30),
     ("query: {hybrid: {candidateMultiplier: 21}}", "query.hybrid.candidateMultiplier", 4),
-    ("sync: {watch: 'yes'}", "sync.watch", True), ("sync: {sessions: {deltaBytes: -1}}", "sync.sessions.deltaBytes",
-                                                   100_000),
-    ("cache: {maxEntries: 0}", "cache.maxEntries", None), ("enabled: 'false'", "enabled", True),
-    ("sources: ['memory', 'mails']", "sources", ("memory",)), ("sources: 'memory'", "sources", ("memory",)),
-    ("extraPaths: 3", "extraPaths", ()), ("extraPaths: ['a', 3]", "extraPaths", ()), ("model: 7", "model", None),
-    ("remote: {apiKey: 7}", "remote.apiKey", None), ("remote: {headers: {a: 7}}", "remote.headers", None),
+    ("sync: {watch: 'yes'}", "sync.watch", True),
+    ("sync: {sessions: {deltaBytes: -1}}", "sync.sessions.deltaBytes", 100_000),
+    ("cache: {maxEntries: 0}", "cache.maxEntries", None),
+    ("enabled: 'false'", "enabled", True),
+    ("sources: ['memory', 'mails']", "sources", ("memory",)),
+    ("sources: 'memory'", "sources", ("memory",)),
+    ("extraPaths: 3", "extraPaths", ()),
+    ("extraPaths: ['a', 3]", "extraPaths", ()),
+    ("model: 7", "model", None),
+    ("remote: {apiKey: 7}", "remote.apiKey", None),
+    ("remote: {headers: {a: 7}}", "remote.headers", None),
     ("store: {fts: {tokenizer: 'porter'}}", "store.fts.tokenizer", "unicode61"),
-    ("store: {path: '${NOT_SET_ANYWHERE}/x'}", "store.path", None), ("outputDimensionality: 0", "outputDimensionality",
-                                                                    None),
+    ("store: {path: '${NOT_SET_ANYWHERE}/x'}", "store.path", None),
+    ("outputDimensionality: 0", "outputDimensionality", None),
 ]
 
 
@@ -150,19 +176,33 @@ def test_a_bad_value_is_reported_with_its_line_and_the_default_used(section: str
 
 
 def test_of_a_bad_override_the_general_value_is_used() -> None:
-    found = config.parse("{agents: {defaults: {memorySearch: {query: {minScore: 0.2}}},\n list: [{id: 'main',"
-                         " memorySearch: {query: {minScore: -1}}}]}}", PATH)
+    found = config.parse(
+        "{agents: {defaults: {memorySearch: {query: {minScore: 0.2}}},\n list: [{id: 'main',"
+        " memorySearch: {query: {minScore: -1}}}]}}",
+        PATH,
+    )
     assert found.value("query.minScore") == 0.2
     assert found.found[0].used == "0.2 of line 1 is used"
     assert found.found[0].place.line == 2
 
 
-@pytest.mark.parametrize("text", [
-    "{agents: {defaults: {memorySearch: 3}}}", "{agents: {defaults: {memorySearch: {query: [1]}}}}",
-    "{agents: {defaults: {memorySearch: {sync: {sessions: 1}}}}}", "{memory: {search: 'x'}}", "{memory: 1}",
-    "{agents: {list: {}}}", "{agents: {entries: []}}", "{agents: {list: [3]}}", "{agents: {list: [{}]}}",
-    "{agents: {defaults: {workspace: 7}}}", "{agents: {list: [{id: 7}]}}", "{agents: {list: [{id: ' '}]}}",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{agents: {defaults: {memorySearch: 3}}}",
+        "{agents: {defaults: {memorySearch: {query: [1]}}}}",
+        "{agents: {defaults: {memorySearch: {sync: {sessions: 1}}}}}",
+        "{memory: {search: 'x'}}",
+        "{memory: 1}",
+        "{agents: {list: {}}}",
+        "{agents: {entries: []}}",
+        "{agents: {list: [3]}}",
+        "{agents: {list: [{}]}}",
+        "{agents: {defaults: {workspace: 7}}}",
+        "{agents: {list: [{id: 7}]}}",
+        "{agents: {list: [{id: ' '}]}}",
+    ],
+)
 def test_a_section_of_the_wrong_kind_is_reported_and_harmless(text: str) -> None:
     found = config.parse(text, PATH)
     assert len(found.problems) == 1
@@ -180,10 +220,13 @@ def test_unknown_keys_are_reported_with_a_suggestion_and_change_nothing() -> Non
 
 
 def test_what_else_is_in_the_file_is_none_of_our_business() -> None:
-    found = config.parse("{channels: {telegram: {botToken: 'x'}}, agents: {defaults: {model: {primary: 'm'},"
-                         " compaction: {mode: 'safeguard', memoryFlush: {softThresholdTokens: 4000, foo: 1}}},"
-                         " list: [{id: 'main', tools: {}}]}, memory: {citations: 'on', search: {}, bar: 1},"
-                         " plugins: {slots: {memory: 'none'}, entries: {x: {}}}}", PATH)
+    found = config.parse(
+        "{channels: {telegram: {botToken: 'x'}}, agents: {defaults: {model: {primary: 'm'},"
+        " compaction: {mode: 'safeguard', memoryFlush: {softThresholdTokens: 4000, foo: 1}}},"
+        " list: [{id: 'main', tools: {}}]}, memory: {citations: 'on', search: {}, bar: 1},"
+        " plugins: {slots: {memory: 'none'}, entries: {x: {}}}}",
+        PATH,
+    )
     assert [problem.key for problem in found.found] == ["agents.defaults.compaction.memoryFlush.foo", "memory.bar"]
     assert found.value("memory.citations") == "on"
 
@@ -206,8 +249,9 @@ def test_a_repeated_key_is_reported_and_the_last_counts() -> None:
     assert [problem.key.rpartition(".")[2] for problem in found.found] == ["query", "minScore"]
 
 
-@pytest.mark.parametrize(("size", "bytes_"), [
-    ("2097152", 2_097_152), ("'2mb'", 2_097_152), ("'1.5 KB'", 1536), ("0", 0)])
+@pytest.mark.parametrize(
+    ("size", "bytes_"), [("2097152", 2_097_152), ("'2mb'", 2_097_152), ("'1.5 KB'", 1536), ("0", 0)]
+)
 def test_sizes_are_numbers_or_have_a_unit(size: str, bytes_: int) -> None:
     flush = f"{{forceFlushTranscriptBytes: {size}}}"
     found = config.parse(f"{{agents: {{defaults: {{compaction: {{memoryFlush: {flush}}}}}}}}}", PATH)
@@ -228,8 +272,17 @@ def test_a_text_that_holds_no_object_is_refused() -> None:
 
 
 def test_every_search_key_can_be_written_and_is_then_the_value() -> None:
-    examples = {"switch": "false", "whole": "7", "text": "'words'", "path": "'/there'", "paths": "['p']",
-                "choices": "[]", "knob": "", "secret": "'k'", "headers": "{}"}
+    examples = {
+        "switch": "false",
+        "whole": "7",
+        "text": "'words'",
+        "path": "'/there'",
+        "paths": "['p']",
+        "choices": "[]",
+        "knob": "",
+        "secret": "'k'",
+        "headers": "{}",
+    }
     for key in SEARCH:
         if key.kind in ("knob", "choice"):
             continue

@@ -29,28 +29,47 @@ def secret(write: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Found
         assert found is not None
         assert KEY not in repr(found) + str(found)
         return found
+
     return go
 
 
-@pytest.mark.parametrize("written", [
-    KEY, "${MY_KEY}", " ${MY_KEY} ", "$MY_KEY", "secretref-env:MY_KEY", {"source": "env", "id": "MY_KEY"},
-    {"source": "env", "provider": "default", "id": "MY_KEY"},
-])
+@pytest.mark.parametrize(
+    "written",
+    [
+        KEY,
+        "${MY_KEY}",
+        " ${MY_KEY} ",
+        "$MY_KEY",
+        "secretref-env:MY_KEY",
+        {"source": "env", "id": "MY_KEY"},
+        {"source": "env", "provider": "default", "id": "MY_KEY"},
+    ],
+)
 def test_text_and_variables(secret: Callable[..., FoundSecret], written: object) -> None:
     found = secret(written)
     assert (found.value, found.known, found.problem) == (KEY, True, "")
     assert "set, from" in str(found)
 
 
-@pytest.mark.parametrize(("written", "secrets", "why"), [
-    ("${NOT_SET_AT_ALL}", {}, "NOT_SET_AT_ALL is not set"), ("$NOT_SET_AT_ALL", {}, "NOT_SET_AT_ALL is not set"),
-    ("", {}, "empty"), ({"source": "env"}, {}, "reference"), ({}, {}, "reference"),
-    ({"source": "env", "provider": "strict", "id": "MY_KEY"},
-     {"providers": {"strict": {"source": "env", "allowlist": ["OTHER"]}}}, "allowlist"),
-    ({"source": "file", "provider": "nobody", "id": "/a"}, {}, "no secrets.providers.nobody"),
-    ({"source": "file", "provider": "p", "id": "/a"}, {"providers": {"p": {"source": "env"}}}, "of source 'env'"),
-    ({"source": "store", "id": "x"}, {}, "does not open"), ({"source": "gcp", "id": "x"}, {}, "no secrets.providers"),
-])
+@pytest.mark.parametrize(
+    ("written", "secrets", "why"),
+    [
+        ("${NOT_SET_AT_ALL}", {}, "NOT_SET_AT_ALL is not set"),
+        ("$NOT_SET_AT_ALL", {}, "NOT_SET_AT_ALL is not set"),
+        ("", {}, "empty"),
+        ({"source": "env"}, {}, "reference"),
+        ({}, {}, "reference"),
+        (
+            {"source": "env", "provider": "strict", "id": "MY_KEY"},
+            {"providers": {"strict": {"source": "env", "allowlist": ["OTHER"]}}},
+            "allowlist",
+        ),
+        ({"source": "file", "provider": "nobody", "id": "/a"}, {}, "no secrets.providers.nobody"),
+        ({"source": "file", "provider": "p", "id": "/a"}, {"providers": {"p": {"source": "env"}}}, "of source 'env'"),
+        ({"source": "store", "id": "x"}, {}, "does not open"),
+        ({"source": "gcp", "id": "x"}, {}, "no secrets.providers"),
+    ],
+)
 def test_why_there_is_none(secret: Callable[..., FoundSecret], written: object, secrets: object, why: str) -> None:
     found = secret(written, secrets)
     assert (found.known, found.value) == (False, "")
@@ -61,8 +80,10 @@ def test_a_command_is_never_run(secret: Callable[..., FoundSecret], tmp_path: Pa
     trace, command = tmp_path / "it ran", tmp_path / "vault"
     command.write_text(f"#!/bin/sh\ntouch '{trace}'\necho {KEY}\n")
     command.chmod(0o755)
-    found = secret({"source": "exec", "provider": "vault", "id": "openai"},
-                   {"providers": {"vault": {"source": "exec", "command": str(command)}}})
+    found = secret(
+        {"source": "exec", "provider": "vault", "id": "openai"},
+        {"providers": {"vault": {"source": "exec", "command": str(command)}}},
+    )
     assert not found.known
     assert str(command) in found.problem
     assert "never runs" in found.problem
@@ -78,8 +99,10 @@ def vault(tmp_path: Path) -> Path:
 
 
 def in_file(vault: Path, name: str, **more: object) -> tuple[object, object]:
-    return ({"source": "file", "provider": "mine", "id": name},
-            {"providers": {"mine": {"source": "file", "path": str(vault), **more}}})
+    return (
+        {"source": "file", "provider": "mine", "id": name},
+        {"providers": {"mine": {"source": "file", "path": str(vault), **more}}},
+    )
 
 
 @pytest.mark.parametrize("pointer", ["/providers/open~1ai/key~0", "/list/1"])
@@ -90,7 +113,8 @@ def test_a_file_is_read_by_pointer(secret: Callable[..., FoundSecret], vault: Pa
 
 
 def test_a_file_can_be_one_value_and_the_default_provider_of_its_kind(
-        secret: Callable[..., FoundSecret], vault: Path) -> None:
+    secret: Callable[..., FoundSecret], vault: Path
+) -> None:
     vault.write_text(KEY + "\n")
     providers = {"mine": {"source": "file", "path": str(vault), "mode": "singleValue"}}
     found = secret({"source": "file", "id": "value"}, {"providers": providers, "defaults": {"file": "mine"}})
@@ -105,7 +129,8 @@ def test_what_is_not_in_the_file_is_said(secret: Callable[..., FoundSecret], vau
 
 
 def test_a_file_that_others_may_read_is_refused_unless_that_is_wanted(
-        secret: Callable[..., FoundSecret], vault: Path, tmp_path: Path) -> None:
+    secret: Callable[..., FoundSecret], vault: Path, tmp_path: Path
+) -> None:
     vault.chmod(0o644)
     assert "others" in secret(*in_file(vault, "/list/1")).problem
     assert secret(*in_file(vault, "/list/1", allowInsecurePath=True)).value == KEY

@@ -17,9 +17,26 @@ PATH = Path("openclaw.json")
 
 VALID = [
     "{$a_1: .5, 'b': +1e3, \"c\": -0x1F, d: [1,], e: 5., f: -Infinity, g: '\\x41\\u0042\\\nC\\'', h: null, i: true}",
-    "// first\n{/* a */ a /* b */ : /* c */ 1 /* d\n\n */, // e\n}", "[]", "{}", "[{},[],[{}]]", "-0", "+.5e-2", "0x0",
-    "'\\\\u12'", "'\\0'", "\"it's\"", "'say \"so\"'", "'\\q\\/\\v'", "\ufeff{a:1}", "\t\f\u00a0 {\u2028}", "'\\\r\nx'",
-    "{\\u0061b: 1, ünï: 2, 'with space': 3, \"\": 4}", "1e400", "9007199254740993", "Infinity", "{a:1,a:2}",
+    "// first\n{/* a */ a /* b */ : /* c */ 1 /* d\n\n */, // e\n}",
+    "[]",
+    "{}",
+    "[{},[],[{}]]",
+    "-0",
+    "+.5e-2",
+    "0x0",
+    "'\\\\u12'",
+    "'\\0'",
+    '"it\'s"',
+    "'say \"so\"'",
+    "'\\q\\/\\v'",
+    "\ufeff{a:1}",
+    "\t\f\u00a0 {\u2028}",
+    "'\\\r\nx'",
+    "{\\u0061b: 1, ünï: 2, 'with space': 3, \"\": 4}",
+    "1e400",
+    "9007199254740993",
+    "Infinity",
+    "{a:1,a:2}",
 ]
 
 
@@ -40,7 +57,9 @@ def test_what_the_reference_refuses_although_json5_allows_it() -> None:
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4), max_leaves=20)
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=20,
+)
 
 
 @given(VALUES, st.sampled_from([None, 1, 4]), st.booleans())
@@ -54,10 +73,10 @@ def test_every_value_knows_its_characters(value: object) -> None:
     text = f"// a comment\n{json.dumps(value, indent=2)} // and one more"
 
     def check(node: Node) -> None:
-        written = text[node.start:node.end]
+        written = text[node.start : node.end]
         assert tree(written).plain() == node.plain()
         line, column = node.source.at(node.start)
-        assert text.split("\n")[line - 1][column - 1:].startswith(written.split("\n")[0])
+        assert text.split("\n")[line - 1][column - 1 :].startswith(written.split("\n")[0])
         for child in node.value if isinstance(node.value, list) else [child for _, child in node.children()]:
             check(child)
 
@@ -74,12 +93,32 @@ def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
     assert (1, 1) <= place <= (text.count("\n") + 1, len(text) + 1)
 
 
-@pytest.mark.parametrize(("text", "line", "column"), [
-    ('{"a": 1,\n  b: [1,2\n  "c": 3}', 3, 3), ("{", 1, 2), ("", 1, 1), ('{"a":1} x', 1, 9), ("{\n a b}", 2, 4),
-    ("{a:012}", 1, 4), ("{a:1.5.2}", 1, 4), ("[1,,2]", 1, 4), ("/* x", 1, 1), ("[1] // ok\n/* x", 2, 1),
-    ("'abc", 1, 1), ('"a\nb"', 1, 1), ('"a\\u12"', 1, 3), ('"\\1"', 1, 2), ('"\\x4"', 1, 2), ("tru", 1, 1),
-    ("{a:undefined}", 1, 4), ("[" * 300, 1, 202), ("{'a':" * 300, 1, 1006), ("{a:1;}", 1, 5), ("NaN1", 1, 1),
-])
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ('{"a": 1,\n  b: [1,2\n  "c": 3}', 3, 3),
+        ("{", 1, 2),
+        ("", 1, 1),
+        ('{"a":1} x', 1, 9),
+        ("{\n a b}", 2, 4),
+        ("{a:012}", 1, 4),
+        ("{a:1.5.2}", 1, 4),
+        ("[1,,2]", 1, 4),
+        ("/* x", 1, 1),
+        ("[1] // ok\n/* x", 2, 1),
+        ("'abc", 1, 1),
+        ('"a\nb"', 1, 1),
+        ('"a\\u12"', 1, 3),
+        ('"\\1"', 1, 2),
+        ('"\\x4"', 1, 2),
+        ("tru", 1, 1),
+        ("{a:undefined}", 1, 4),
+        ("[" * 300, 1, 202),
+        ("{'a':" * 300, 1, 1006),
+        ("{a:1;}", 1, 5),
+        ("NaN1", 1, 1),
+    ],
+)
 def test_an_error_tells_line_and_column(text: str, line: int, column: int) -> None:
     with pytest.raises(ConfigError) as caught:
         tree(text)

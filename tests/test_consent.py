@@ -46,8 +46,13 @@ def options(tmp_path: Path, named: str = "", /, **section: Any) -> Options:
     section = {"remote": {"baseUrl": "http://embed.example/v1", "apiKey": KEY}, **section}
     path = tmp_path / "openclaw.json"
     path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return Options(workspace=str(tmp_path / "notes"), config=str(path), index=str(tmp_path / "i"), provider=named,
-                   changes=(("profile", "recommended"),))
+    return Options(
+        workspace=str(tmp_path / "notes"),
+        config=str(path),
+        index=str(tmp_path / "i"),
+        provider=named,
+        changes=(("profile", "recommended"),),
+    )
 
 
 def sent(play: Play) -> list[str]:
@@ -55,6 +60,7 @@ def sent(play: Play) -> list[str]:
 
 
 # --- what is written down ------------------------------------------------------------------------------------------
+
 
 def test_an_agreement_is_for_one_workspace_provider_and_host(consents: Consents, tmp_path: Path) -> None:
     made = consents.agree("openai", "api.openai.com", "index --yes")
@@ -108,14 +114,34 @@ def test_what_cannot_be_remembered_is_said(workspace: Path, tmp_path: Path) -> N
 
 # --- what is this machine ------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:80/v1", "http://localhost:11434", "http://[::1]:8080/v1",
-                                 "http://127.9.9.9", "http://user:pass@localhost/v1", "http://[::1]"])
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:80/v1",
+        "http://localhost:11434",
+        "http://[::1]:8080/v1",
+        "http://127.9.9.9",
+        "http://user:pass@localhost/v1",
+        "http://[::1]",
+    ],
+)
 def test_loopback_is_this_machine(url: str) -> None:
     assert on_this_machine(host_of(url))
 
 
-@pytest.mark.parametrize("url", ["http://192.168.1.5:80", "http://localhost.example", "http://127.0.0.1.example:80/",
-                                 "http://[2001:db8::1]:80", "https://api.openai.com", "http://0.0.0.0", "http://::1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://192.168.1.5:80",
+        "http://localhost.example",
+        "http://127.0.0.1.example:80/",
+        "http://[2001:db8::1]:80",
+        "https://api.openai.com",
+        "http://0.0.0.0",
+        "http://::1",
+    ],
+)
 def test_everything_else_is_not(url: str) -> None:
     assert not on_this_machine(host_of(url))
 
@@ -127,8 +153,8 @@ def test_any_text_as_a_host_is_answered(text: str) -> None:
 
 # --- nothing is sent -----------------------------------------------------------------------------------------------
 
-def test_a_configured_provider_gets_nothing_and_words_are_searched(
-        play: Play, workspace: Path, tmp_path: Path) -> None:
+
+def test_a_configured_provider_gets_nothing_and_words_are_searched(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, provider="openai")) as engine:
         engine.sync()
         trace = engine.search("omada")
@@ -144,7 +170,8 @@ def test_a_configured_provider_gets_nothing_and_words_are_searched(
 
 
 def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(
-        play: Play, workspace: Path, tmp_path: Path) -> None:
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
     with Engine.open(options(tmp_path)) as engine:
         engine.sync()
         assert engine.search("omada").mode == "hybrid"
@@ -167,7 +194,8 @@ def test_with_a_word_auto_takes_the_first_that_has_a_key(play: Play, workspace: 
 
 
 def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(
-        play: Play, workspace: Path, tmp_path: Path) -> None:
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
     chosen = options(tmp_path, provider="openai")
     with Engine.open(chosen) as engine:
         engine.embedding.agree(sync=False)
@@ -182,8 +210,7 @@ def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(
         assert len(play.asked) == asked
 
 
-def test_taking_it_back_in_another_process_stops_this_one(
-        play: Play, workspace: Path, tmp_path: Path) -> None:
+def test_taking_it_back_in_another_process_stops_this_one(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, provider="openai")) as engine:
         engine.embedding.agree(sync=False)
         engine.sync()
@@ -196,16 +223,19 @@ def test_taking_it_back_in_another_process_stops_this_one(
 
 
 def test_naming_it_on_the_command_line_is_a_word_that_is_remembered(
-        play: Play, workspace: Path, tmp_path: Path) -> None:
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
     with Engine.open(options(tmp_path, "openai")) as engine:
         engine.sync()
     assert sent(play)
     assert [(made.provider, made.host, made.how) for made in Consents(workspace).every()] == [
-        ("openai", "embed.example", "--provider")]
+        ("openai", "embed.example", "--provider")
+    ]
 
 
 def test_a_remote_fallback_needs_a_word_of_its_own(
-        play: Play, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play: Play, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MISTRAL_API_KEY", "m-0123456789")
     play.usual = status(401, {"error": {"message": "no"}})
     with Engine.open(options(tmp_path, "openai", fallback="mistral")) as engine:
@@ -226,13 +256,18 @@ def test_a_provider_on_this_machine_needs_no_word(workspace: Path, tmp_path: Pat
         assert sent(here)
 
 
-def test_the_key_of_one_provider_is_not_offered_to_the_next(
-        play: Play, workspace: Path, tmp_path: Path) -> None:
+def test_the_key_of_one_provider_is_not_offered_to_the_next(play: Play, workspace: Path, tmp_path: Path) -> None:
     Consents(workspace).agree("gemini", "generativelanguage.googleapis.com", "before")
     with Engine.open(options(tmp_path)) as engine:
         states = {link.name: link.state for link in engine.embedding.links()}
-    assert states == {"local": "passed over", "openai": "passed over", "gemini": "passed over",
-                      "voyage": "passed over", "mistral": "passed over", "builtin": "in use"}
+    assert states == {
+        "local": "passed over",
+        "openai": "passed over",
+        "gemini": "passed over",
+        "voyage": "passed over",
+        "mistral": "passed over",
+        "builtin": "in use",
+    }
 
 
 def test_a_try_sends_a_sentence_of_its_own_and_no_note(play: Play, workspace: Path, tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ TEXT = st.text(st.sampled_from("ab \n\r日é😀"), max_size=80)
 def units(text: str) -> list[str]:
     """The UTF-16 units of a text, as JavaScript indexes it."""
     data = text.encode("utf-16-le", "surrogatepass")
-    return [data[at:at + 2].decode("utf-16-le", "surrogatepass") for at in range(0, len(data), 2)]
+    return [data[at : at + 2].decode("utf-16-le", "surrogatepass") for at in range(0, len(data), 2)]
 
 
 def offset(text: str, line: int, column: int) -> int:
     """The character at a line and column."""
     lines = text.split("\n")
-    return sum(len(each) + 1 for each in lines[:line - 1]) + column - 1
+    return sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
 
 
 def test_at_the_limit_all_is_read_and_one_more_is_cut():
@@ -62,8 +62,8 @@ def test_what_is_kept_is_what_javascript_keeps(text, limit):
         head, tail = int(limit * 0.7), int(limit * 0.2)
         first = "".join(all_units[:head]).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
         last = "".join(all_units[-tail:]).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-        assert trimmed[:offset(text, found.cut.line, found.cut.column)] == first
-        assert trimmed[offset(text, found.cut.until_line, found.cut.until_column):] == last
+        assert trimmed[: offset(text, found.cut.line, found.cut.column)] == first
+        assert trimmed[offset(text, found.cut.until_line, found.cut.until_column) :] == last
 
 
 @given(st.integers(1, 400), st.integers(1, 100_000))
@@ -76,8 +76,10 @@ def test_newer_releases_never_give_more_than_the_limit(limit, more):
 
 def test_the_newer_shares_leave_room_for_the_marker():
     # 20,000 less the marker and two line ends, three to one.
-    marker = ("\n[...truncated, read MEMORY.md for full content...]\n"
-              "…(truncated MEMORY.md: kept 14904+4968 chars of 30000)…\n")
+    marker = (
+        "\n[...truncated, read MEMORY.md for full content...]\n"
+        "…(truncated MEMORY.md: kept 14904+4968 chars of 30000)…\n"
+    )
     head, tail = shares(30_000, 20_000, "MEMORY.md", newer=True)
     room = 20_000 - len(marker) - 2
     assert (head, tail) == (int(room * 0.75), int(room * 0.25))
@@ -88,7 +90,13 @@ def test_claude_code_reads_200_lines():
     assert measure(b"".join(lines[:200]), CLAUDE_CODE).cut is None
     found = measure(b"".join(lines), CLAUDE_CODE)
     assert (found.unit, found.used, found.limit, found.cut.line, found.cut.column, found.cut.lost) == (
-        "lines", 201, 200, 201, 1, 1)
+        "lines",
+        201,
+        200,
+        201,
+        1,
+        1,
+    )
     assert found.cut.lost_lines == 1
 
 
@@ -120,10 +128,10 @@ def test_the_configuration_names_the_limit():
         return hosts(config.parse(text, Path("openclaw.json")))[0]
 
     assert found("{}") == Host("openclaw", 20_000, False, "OpenClaw's default")
-    named = found('{agents: {defaults: {bootstrapMaxChars: 12000, memorySearch: {}}}}')
+    named = found("{agents: {defaults: {bootstrapMaxChars: 12000, memorySearch: {}}}}")
     assert (named.limit, named.newer) == (12_000, False)
     assert "openclaw.json:1" in named.origin
-    total = found('{agents: {defaults: {bootstrapTotalMaxChars: 9000}}, memory: {search: {}}}')
+    total = found("{agents: {defaults: {bootstrapTotalMaxChars: 9000}}, memory: {search: {}}}")
     assert (total.limit, total.newer) == (9_000, True)
 
 
@@ -131,5 +139,6 @@ def test_the_effect_of_a_change_is_a_sentence():
     host = Host("openclaw", 100)
     assert effect(b"x" * 50, b"x" * 90, host) == "OpenClaw: 50 to 90 of 100 characters."
     assert effect(b"x" * 50, b"x\n" * 60, host) == (
-        "OpenClaw: 50 to 119 of 100 characters; it cuts from line 36, 29 characters are not read.")
+        "OpenClaw: 50 to 119 of 100 characters; it cuts from line 36, 29 characters are not read."
+    )
     assert "lines" in effect(b"x", b"x\n" * 300, CLAUDE_CODE)

@@ -20,11 +20,17 @@ from memory_tui.errors import EditRefused
 NOW = dt.datetime(2026, 1, 12, 14, 5)
 LOG = b"# 2026-01-11 (Sunday)\n\n- 09:00 bread\n"
 PIECE = st.one_of(st.binary(max_size=5), st.sampled_from([b"- a", b"# h", b"\xff", b"\xe9t\xe9", "日本".encode(), b""]))
-NOTE = st.tuples(st.sampled_from([b"", b"\xef\xbb\xbf"]), st.lists(st.tuples(
-    PIECE.map(lambda data: data.replace(b"\n", b"")), st.sampled_from([b"\n", b"\r\n"])), max_size=7),
-    PIECE.map(lambda data: data.replace(b"\n", b""))).map(
-    lambda parts: parts[0] + b"".join(line + end for line, end in parts[1]) + parts[2]).filter(
-    lambda data: not data.startswith((b"\xff\xfe", b"\xfe\xff")))
+NOTE = (
+    st.tuples(
+        st.sampled_from([b"", b"\xef\xbb\xbf"]),
+        st.lists(
+            st.tuples(PIECE.map(lambda data: data.replace(b"\n", b"")), st.sampled_from([b"\n", b"\r\n"])), max_size=7
+        ),
+        PIECE.map(lambda data: data.replace(b"\n", b"")),
+    )
+    .map(lambda parts: parts[0] + b"".join(line + end for line, end in parts[1]) + parts[2])
+    .filter(lambda data: not data.startswith((b"\xff\xfe", b"\xfe\xff")))
+)
 
 
 def after(change: Change, path: str = "") -> bytes | None:
@@ -37,6 +43,7 @@ def remember(text: str, log: bytes | None, model: bytes | None = None) -> bytes 
 
 # --- lines ---------------------------------------------------------------------------------------------------------
 
+
 @given(NOTE)
 def test_lines_and_editor_give_back_every_byte(data):
     assert Lines.of(data).data == data
@@ -47,9 +54,9 @@ def test_lines_and_editor_give_back_every_byte(data):
 def test_an_edited_line_leaves_all_others_as_they_were(data, draw):
     lines = shown(data).split("\n")
     at = draw.draw(st.integers(0, len(lines) - 1))
-    new = edited(data, "\n".join([*lines[:at], *([lines[at] + "+x"]), *lines[at + 1:]]))
+    new = edited(data, "\n".join([*lines[:at], *([lines[at] + "+x"]), *lines[at + 1 :]]))
     bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
-    old_lines, new_lines = data[len(bom):].split(b"\n"), new[len(bom):].split(b"\n")
+    old_lines, new_lines = data[len(bom) :].split(b"\n"), new[len(bom) :].split(b"\n")
     assert new.startswith(bom)
     assert len(new_lines) == len(old_lines)
     assert [i for i, (a, b) in enumerate(zip(old_lines, new_lines, strict=True)) if a != b] == [at]
@@ -77,16 +84,29 @@ def test_utf16_is_refused():
 def test_headings_in_code_do_not_count():
     texts = ["# A", "```", "# not", "~~~", "```", "## B ##", "x"]
     assert [(s.line, s.level, s.title, s.last) for s in sections(texts)] == [
-        (0, 0, "", 0), (1, 1, "A", 5), (6, 2, "B", 7)]
+        (0, 0, "", 0),
+        (1, 1, "A", 5),
+        (6, 2, "B", 7),
+    ]
 
 
 def test_a_block_is_an_item_with_what_is_below_it_or_a_paragraph():
     texts = ["# A", "para", "goes on", "- one", "  more", "  - deep", "- two", "", "last"]
     assert [block_at(texts, n) for n in range(1, 10)] == [
-        (1, 1), (2, 3), (2, 3), (4, 6), (4, 6), (6, 6), (7, 7), (8, 8), (9, 9)]
+        (1, 1),
+        (2, 3),
+        (2, 3),
+        (4, 6),
+        (4, 6),
+        (6, 6),
+        (7, 7),
+        (8, 8),
+        (9, 9),
+    ]
 
 
 # --- capture -------------------------------------------------------------------------------------------------------
+
 
 def test_a_new_log_has_the_heading_of_the_last_one():
     assert remember("milk", None, LOG) == b"# 2026-01-12 (Monday)\n\n- 14:05 milk\n"
@@ -152,8 +172,9 @@ def test_a_line_goes_below_the_heading_that_shares_its_words():
 def test_a_line_that_fits_nowhere_goes_below_odds_and_ends_or_a_new_heading():
     odd = spot(b"- Quarterly zebra\n", 1)
     assert after(promote.promote(odd, "MEMORY.md", MEMORY)).endswith(
-        b"- Misc.\n- Quarterly zebra (from memory/2026-01-12.md)\n")
-    made = promote.promote(odd, "MEMORY.md", MEMORY[:MEMORY.index(b"\n## Notes")])
+        b"- Misc.\n- Quarterly zebra (from memory/2026-01-12.md)\n"
+    )
+    made = promote.promote(odd, "MEMORY.md", MEMORY[: MEMORY.index(b"\n## Notes")])
     assert after(made).endswith(b"hall.\n\n## Notes\n- Quarterly zebra (from memory/2026-01-12.md)\n")
     assert made.notes == ("The heading Notes is new.",)
 
@@ -163,7 +184,8 @@ def test_a_heading_can_be_named_roughly_or_made():
     assert b"nuts.\n- zebra (from" in after(promote.promote(line, "MEMORY.md", MEMORY, to="family"))
     assert b"hall.\n- zebra (from" in after(promote.promote(line, "MEMORY.md", MEMORY, to="network"))
     assert after(promote.promote(line, "MEMORY.md", MEMORY, to="## Animals")).endswith(
-        b"- Misc.\n\n## Animals\n- zebra (from memory/2026-01-12.md)\n")
+        b"- Misc.\n\n## Animals\n- zebra (from memory/2026-01-12.md)\n"
+    )
 
 
 def test_a_block_keeps_its_shape_and_each_item_its_source():
@@ -173,8 +195,9 @@ def test_a_block_keeps_its_shape_and_each_item_its_source():
 
 
 def test_moving_takes_the_lines_away_and_keeps_line_ends():
-    change = promote.promote(spot(b"# x\r\n- one\r\n- two", 3), "MEMORY.md", MEMORY.replace(b"\n", b"\r\n"),
-                             to="Family", move=True)
+    change = promote.promote(
+        spot(b"# x\r\n- one\r\n- two", 3), "MEMORY.md", MEMORY.replace(b"\n", b"\r\n"), to="Family", move=True
+    )
     assert [file.path for file in change.files] == ["MEMORY.md", DAY]
     assert after(change, DAY) == b"# x\r\n- one"
     assert b"nuts.\r\n- two (from memory/2026-01-12.md)\r\n\r\n" in after(change, "MEMORY.md")
@@ -182,9 +205,11 @@ def test_moving_takes_the_lines_away_and_keeps_line_ends():
 
 def test_a_missing_memory_is_made_and_one_without_parts_gets_the_line_at_its_end():
     assert after(promote.promote(spot(b"- one\n", 1), "MEMORY.md", None)) == (
-        b"# MEMORY\n- one (from memory/2026-01-12.md)\n")
+        b"# MEMORY\n- one (from memory/2026-01-12.md)\n"
+    )
     assert after(promote.promote(spot(b"one\ntwo\n", 1, 2), "MEMORY.md", b"")) == (
-        b"- one (from memory/2026-01-12.md)\n  two\n")
+        b"- one (from memory/2026-01-12.md)\n  two\n"
+    )
 
 
 def test_without_a_heading_the_title_names_the_note_once():
@@ -216,10 +241,12 @@ def test_headings_alone_are_not_promoted(first, last):
 def test_demoting_makes_the_topic_note():
     change = promote.demote(Spot("MEMORY.md", MEMORY, 7, 8), "memory/home-lab.md", None)
     assert after(change, "memory/home-lab.md") == (
-        b"# Home lab\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n")
+        b"# Home lab\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n"
+    )
     assert change.files[0].before is None
     assert after(change, "MEMORY.md") == MEMORY.replace(
-        b"## Home network\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n\n", b"")
+        b"## Home network\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n\n", b""
+    )
     assert change.notes == ("Nothing is left below the heading Home network, so it goes too.",)
 
 
@@ -237,11 +264,13 @@ def test_headings_are_ranked_by_shared_rare_words():
 
 # --- tidy ----------------------------------------------------------------------------------------------------------
 
+
 def test_deleting_closes_the_gap_and_counts_a_line_once():
     data = b"a\n\nb\n\nc\nd\n"
     assert after(tidy.delete_lines([Spot("x.md", data, 3, 3)])) == b"a\n\nc\nd\n"
     assert after(tidy.delete_lines([Spot("x.md", data, 5, 6), Spot("x.md", data, 6, 6), Spot("x.md", data, 1, 1)])) == (
-        b"b\n\n")
+        b"b\n\n"
+    )
 
 
 def test_duplicates_leave_the_one_that_is_kept():
@@ -257,13 +286,16 @@ def test_only_old_daily_logs_are_archived_and_none_twice():
     taken = [*notes, "memory/topic.md", "memory/archive/memory/2025-01-01.md"]
     change = tidy.archive(notes, taken, dt.date(2025, 4, 1), 40)
     assert [(f.path, f.before, f.after, f.mtime_ns) for f in change.files] == [
-        ("memory/archive/memory/2025-02-01.md", None, b"2", 7), ("memory/2025-02-01.md", b"2", None, 0)]
+        ("memory/archive/memory/2025-02-01.md", None, b"2", 7),
+        ("memory/2025-02-01.md", b"2", None, 0),
+    ]
     assert "is there already" in change.notes[0]
     with pytest.raises(EditRefused, match="older than 99"):
         tidy.archive(notes, taken, dt.date(2025, 4, 1), 99)
 
 
 # --- diff ----------------------------------------------------------------------------------------------------------
+
 
 @given(NOTE, NOTE, st.integers(0, 3))
 def test_a_diff_holds_what_it_takes_to_make_the_change(before, now, context):
@@ -278,7 +310,8 @@ def test_a_diff_holds_what_it_takes_to_make_the_change(before, now, context):
             assert new[line.new - 1] == line.text
     gone, made = {line.old for line in found if line.kind == "gone"}, {x.new for x in found if x.kind == "new"}
     assert [x for n, x in enumerate(before.split(b"\n"), 1) if n not in gone and (x or n < len(old))] == [
-        x for n, x in enumerate(now.split(b"\n"), 1) if n not in made and (x or n < len(new))]
+        x for n, x in enumerate(now.split(b"\n"), 1) if n not in made and (x or n < len(new))
+    ]
 
 
 def test_a_diff_has_the_hunks_of_difflib():

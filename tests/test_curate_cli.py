@@ -67,17 +67,20 @@ def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes,
     assert "of 20,000 characters" in out
     assert (notes / "MEMORY.md").read_text() == (
         f"# Memory\n\n## Home\n- Router: Archer\n- Router one is Omada (from {DAY})\n  with VLANs\n\n"
-        "## Food\n- Bread on Friday\n")
+        "## Food\n- Bread on Friday\n"
+    )
     assert (notes / DAY).read_text() == "# 2026-01-11 (Sunday)\n\n- 10:00 bread\n"
     found = json.loads(run(capsys, "journal", "--json")[1])["changes"]
     assert [(row["id"], row["kind"], row["paths"], row["undoable"]) for row in found] == [
-        (1, "promote", ["MEMORY.md", DAY], True)]
+        (1, "promote", ["MEMORY.md", DAY], True)
+    ]
     assert "+- Router one is Omada" in run(capsys, "journal", "--show", "1")[1]
     assert "Nothing was changed" in run(capsys, "journal", "memory/other.md")[1]
 
 
-@pytest.mark.parametrize("place", ["nonsense", f"{DAY}:99", f"{DAY}:2-99", "memory/none.md:1", "../x.md:1",
-                                   "/etc/passwd:1"])
+@pytest.mark.parametrize(
+    "place", ["nonsense", f"{DAY}:99", f"{DAY}:2-99", "memory/none.md:1", "../x.md:1", "/etc/passwd:1"]
+)
 def test_lines_that_are_not_there_are_refused(notes, capsys, place):
     code, _, err = run(capsys, "promote", place, "--yes")
     assert code == 2
@@ -98,7 +101,9 @@ def test_undo_of_a_note_that_changed_since_needs_merge(notes, capsys):
 def test_budget_and_archive(notes, capsys):
     hosts = json.loads(run(capsys, "budget", "--json")[1])["hosts"]
     assert [(host["host"]["name"], host["limit"], host["cut"]) for host in hosts] == [
-        ("openclaw", 20_000, None), ("claude-code", 25_000, None)]
+        ("openclaw", 20_000, None),
+        ("claude-code", 25_000, None),
+    ]
     assert "all of it is read" in run(capsys, "budget")[1]
     (notes / "memory/2025-01-01.md").write_bytes(b"old\r\n")
     assert run(capsys, "archive", "--older-than", "99", "--yes")[0] == 0

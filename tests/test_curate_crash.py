@@ -64,17 +64,34 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
-BEFORE = {"MEMORY.md": b"# Memory\n\n- one\n- two\n", "memory/day.md": b"# day\r\n- a\r\n- b",
-          "memory/old.md": b"old\n"}
+BEFORE = {
+    "MEMORY.md": b"# Memory\n\n- one\n- two\n",
+    "memory/day.md": b"# day\r\n- a\r\n- b",
+    "memory/old.md": b"old\n",
+}
 CHANGES = {
     "two notes": {"MEMORY.md": b"# Memory\n\n- one\n- two\n- a (from day)\n", "memory/day.md": b"# day\r\n- b"},
     "edits": {"MEMORY.md": b"# Memories\n\n- one\n- 2\n", "memory/day.md": b"# day\r\n- A\r\n- b"},
     "new and gone": {"memory/archive/old.md": b"old\n", "memory/old.md": None},
 }
-POINTS = [f"{name}:{when}:{count}" for name, counts in (
-    ("begin", (1,)), ("write", (1, 2)), ("write_beside", (1, 2)), ("exchange", (1, 2)), ("rename", (1, 2, 3)),
-    ("link", (1, 2)), ("_write_at_end", (1,)), ("_displaced", (1, 2)), ("settle", (1,)), ("clear", (2, 3)),
-    ("_append", (1, 2))) for when in ("before", "after") for count in counts]
+POINTS = [
+    f"{name}:{when}:{count}"
+    for name, counts in (
+        ("begin", (1,)),
+        ("write", (1, 2)),
+        ("write_beside", (1, 2)),
+        ("exchange", (1, 2)),
+        ("rename", (1, 2, 3)),
+        ("link", (1, 2)),
+        ("_write_at_end", (1,)),
+        ("_displaced", (1, 2)),
+        ("settle", (1,)),
+        ("clear", (2, 3)),
+        ("_append", (1, 2)),
+    )
+    for when in ("before", "after")
+    for count in counts
+]
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +148,9 @@ def test_killed_anywhere(cut_off, tmp_path, name, point):
         assert texts(notes) == BEFORE
 
 
-@pytest.mark.parametrize("point", ["rename:after:2", "link:after:1", "link:before:1", "_displaced:before:1",
-                                   "write:after:1"])
+@pytest.mark.parametrize(
+    "point", ["rename:after:2", "link:after:1", "link:before:1", "_displaced:before:1", "write:after:1"]
+)
 def test_killed_where_names_cannot_be_exchanged(cut_off, tmp_path, point):
     change, notes = CHANGES["edits"], notes_of(tmp_path)
     assert cut_off(notes, change, point, "plain") == -signal.SIGKILL
@@ -185,12 +203,23 @@ def test_the_next_change_settles_what_was_cut_off_first(cut_off, tmp_path):
     assert hidden(notes) == []
 
 
-@pytest.mark.parametrize(("before", "mine", "now", "made"), [
-    (b"a\n", b"b\n", b"a\n", False), (b"a\n", b"b\n", b"b\n", True),
-    (b"a\n", b"a\nx\n", b"a\ny\n", False), (b"a\n", b"a\nx\n", b"a\nx\ny\n", True),
-    (b"a\n", b"a\nx\n", b"a\ny\nx\n", True),
-    (b"a\nb\nc\n", b"A\nb\nc\n", b"A\nb\nC\n", True), (b"a\nb\nc\n", b"A\nb\nc\n", b"a\nb\nC\n", False),
-    (b"a\n", b"b\n", b"b\ny\n", True), (b"a\n", None, None, True), (b"a\n", None, b"a\ny\n", False),
-    (None, b"a\n", None, False), (None, b"a\n", b"a\n", True), (None, b"a\n", b"a\ny\n", True)])
+@pytest.mark.parametrize(
+    ("before", "mine", "now", "made"),
+    [
+        (b"a\n", b"b\n", b"a\n", False),
+        (b"a\n", b"b\n", b"b\n", True),
+        (b"a\n", b"a\nx\n", b"a\ny\n", False),
+        (b"a\n", b"a\nx\n", b"a\nx\ny\n", True),
+        (b"a\n", b"a\nx\n", b"a\ny\nx\n", True),
+        (b"a\nb\nc\n", b"A\nb\nc\n", b"A\nb\nC\n", True),
+        (b"a\nb\nc\n", b"A\nb\nc\n", b"a\nb\nC\n", False),
+        (b"a\n", b"b\n", b"b\ny\n", True),
+        (b"a\n", None, None, True),
+        (b"a\n", None, b"a\ny\n", False),
+        (None, b"a\n", None, False),
+        (None, b"a\n", b"a\n", True),
+        (None, b"a\n", b"a\ny\n", True),
+    ],
+)
 def test_it_is_known_whether_a_change_was_made(before, mine, now, made):
     assert recover.is_made(FileChange("x.md", before, mine), now) == made

@@ -19,9 +19,11 @@ from memory_tui.curate.record import Busy, Change, Conflict, FileChange, Nothing
 from memory_tui.errors import EditRefused, PathRefused
 
 LINE = st.one_of(st.binary(max_size=4), st.sampled_from([b"- a", b"\xff\xfe", b"caf\xe9", b"\xe6\x97\xa5"]))
-NOTE = st.tuples(st.sampled_from([b"", b"\xef\xbb\xbf"]), st.lists(st.tuples(
-    LINE.map(lambda data: data.replace(b"\n", b"")), st.sampled_from([b"\n", b"\r\n"])), max_size=6), LINE).map(
-    lambda parts: parts[0] + b"".join(line + end for line, end in parts[1]) + parts[2].replace(b"\n", b""))
+NOTE = st.tuples(
+    st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    st.lists(st.tuples(LINE.map(lambda data: data.replace(b"\n", b"")), st.sampled_from([b"\n", b"\r\n"])), max_size=6),
+    LINE,
+).map(lambda parts: parts[0] + b"".join(line + end for line, end in parts[1]) + parts[2].replace(b"\n", b""))
 PATHS = ("MEMORY.md", "memory/a.md", "memory/deep/b.md")
 LOG = "memory/2026-01-12.md"
 
@@ -46,9 +48,17 @@ def _patience(monkeypatch):
 
 # --- undo ----------------------------------------------------------------------------------------------------------
 
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.lists(st.tuples(st.sampled_from(PATHS), st.none() | NOTE), min_size=1, max_size=3,
-                         unique_by=lambda file: file[0]), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from(PATHS), st.none() | NOTE), min_size=1, max_size=3, unique_by=lambda file: file[0]
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_undo_brings_back_every_byte_and_redo_makes_it_again(tmp_path_factory, steps):
     folder = workspace(tmp_path_factory.mktemp("undo") / "notes")
     one = curator(folder)
@@ -145,6 +155,7 @@ def test_the_trash_gives_back_note_mode_and_time(folder):
 
 # --- others --------------------------------------------------------------------------------------------------------
 
+
 def test_what_others_changed_meanwhile_is_kept(folder):
     one = curator(folder)
     note = folder / "MEMORY.md"
@@ -175,8 +186,11 @@ def test_a_change_of_two_notes_is_made_whole_or_not_at_all(folder):
     one = curator(folder)
     (folder / "memory" / "a.md").write_bytes(b"theirs\n")
     before = one.read("MEMORY.md")
-    change = Change("promote", "two notes", (FileChange("MEMORY.md", before, before + b"- new\n"),
-                                             FileChange("memory/a.md", b"other\n", b"mine\n")))
+    change = Change(
+        "promote",
+        "two notes",
+        (FileChange("MEMORY.md", before, before + b"- new\n"), FileChange("memory/a.md", b"other\n", b"mine\n")),
+    )
     with pytest.raises(Conflict):
         one.apply(change)
     assert one.read("MEMORY.md") == before
@@ -196,8 +210,13 @@ def test_the_second_note_fails_late_and_the_first_is_taken_back(folder, monkeypa
     monkeypatch.setattr(swap, "replace", full)
     (folder / "memory" / "a.md").write_bytes(b"old\n")
     with pytest.raises(EditRefused, match="full"):
-        one.apply(Change("promote", "two notes", (FileChange("MEMORY.md", before, b"# New\n"),
-                                                  FileChange("memory/a.md", b"old\n", b"new\n"))))
+        one.apply(
+            Change(
+                "promote",
+                "two notes",
+                (FileChange("MEMORY.md", before, b"# New\n"), FileChange("memory/a.md", b"old\n", b"new\n")),
+            )
+        )
     assert (one.read("MEMORY.md"), one.read("memory/a.md")) == (before, b"old\n")
     assert hidden(folder) == []
     assert one.history() == ()
@@ -225,7 +244,7 @@ def _curate_beside(process, one, note):
         rounds += 1
         now = one.read(LOG)
         old = b"- user %d" % (rounds % 20)
-        old = next(line for line in now.split(b"\n") if line.startswith(old) and line[len(old):len(old) + 1] in b" ")
+        old = next(line for line in now.split(b"\n") if line.startswith(old) and line[len(old) : len(old) + 1] in b" ")
         kept.discard(old)
         new = old + b" edit %d" % rounds
         one.apply(put(LOG, now, now.replace(old + b"\n", new + b"\n")))
@@ -348,8 +367,22 @@ def test_a_note_that_somebody_keeps_open_to_write_is_left_alone(folder, monkeypa
 
 # --- places and permissions ----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("path", ["../out.md", "/etc/x.md", "memory/../../out.md", "other.md", "memory/x.txt", "~/x.md",
-                                  "memory/link.md", "memory/away/x.md", "memory/\0.md", ""])
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../out.md",
+        "/etc/x.md",
+        "memory/../../out.md",
+        "other.md",
+        "memory/x.txt",
+        "~/x.md",
+        "memory/link.md",
+        "memory/away/x.md",
+        "memory/\0.md",
+        "",
+    ],
+)
 def test_nothing_outside_the_roots_is_written(folder, tmp_path, path):
     (tmp_path / "away").mkdir()
     (tmp_path / "target.md").write_bytes(b"out\n")
@@ -410,6 +443,7 @@ def test_without_exchange_and_leases_it_works_as_well(folder, monkeypatch):
 
 
 # --- the journal ---------------------------------------------------------------------------------------------------
+
 
 def test_a_line_that_was_cut_off_ends_no_other(folder):
     one = curator(folder)

@@ -27,29 +27,37 @@ def left(text: str, *gone: int, kept: tuple[int, ...] = ()) -> str:
     return without(Lines.of(text.encode()), gone, kept)[0].data.decode()
 
 
-@pytest.mark.parametrize(("text", "gone", "wanted"), [
-    ("# T\n\n## A\n- a\n\n## B\n- b\n", (4,), "# T\n\n## B\n- b\n"),
-    ("# T\n\n## A\n\n- a\n\n## B\n- b\n", (5,), "# T\n\n## B\n- b\n"),
-    ("# T\n\n- t\n\n## A\n- a\n", (6,), "# T\n\n- t\n"),
-    ("# T\n\n- t\n\n## A\n- a", (6,), "# T\n\n- t"),
-    ("# T\r\n\r\n- t\r\n\r\n## A\r\n- a\r\n", (6,), "# T\r\n\r\n- t\r\n"),
-    ("# T\n## A\n- a\n- b\n", (3,), "# T\n## A\n- b\n"),
-    ("# T\n## A\n### C\n- a\n## B\n- b\n", (4,), "# T\n## B\n- b\n"),
-    ("# T\n## A\n- own\n### C\n- a\n", (5,), "# T\n## A\n- own\n"),
-    ("# T\n## A\n- own\n### C\n- a\n", (3,), "# T\n## A\n### C\n- a\n"),
-], ids=["between", "airy", "last", "no line end", "CRLF", "more below", "both levels", "text above", "text below"])
+@pytest.mark.parametrize(
+    ("text", "gone", "wanted"),
+    [
+        ("# T\n\n## A\n- a\n\n## B\n- b\n", (4,), "# T\n\n## B\n- b\n"),
+        ("# T\n\n## A\n\n- a\n\n## B\n- b\n", (5,), "# T\n\n## B\n- b\n"),
+        ("# T\n\n- t\n\n## A\n- a\n", (6,), "# T\n\n- t\n"),
+        ("# T\n\n- t\n\n## A\n- a", (6,), "# T\n\n- t"),
+        ("# T\r\n\r\n- t\r\n\r\n## A\r\n- a\r\n", (6,), "# T\r\n\r\n- t\r\n"),
+        ("# T\n## A\n- a\n- b\n", (3,), "# T\n## A\n- b\n"),
+        ("# T\n## A\n### C\n- a\n## B\n- b\n", (4,), "# T\n## B\n- b\n"),
+        ("# T\n## A\n- own\n### C\n- a\n", (5,), "# T\n## A\n- own\n"),
+        ("# T\n## A\n- own\n### C\n- a\n", (3,), "# T\n## A\n### C\n- a\n"),
+    ],
+    ids=["between", "airy", "last", "no line end", "CRLF", "more below", "both levels", "text above", "text below"],
+)
 def test_a_heading_goes_with_the_last_line_below_it(text, gone, wanted):
     assert left(text, *gone) == wanted
 
 
-@pytest.mark.parametrize(("text", "gone", "wanted"), [
-    ("# T\n- a\n", (2,), "# T\n"),
-    ("## Only\n- a\n", (2,), "## Only\n"),
-    ("## T\n- a\n### B\n- b\n", (2, 4), "## T\n"),
-    ("# T\n## Later\n\n## A\n- a\n", (5,), "# T\n## Later\n"),
-    ("# T\n## A\n- a\n### Later\n## B\n- b\n", (3,), "# T\n## A\n### Later\n## B\n- b\n"),
-    ("# T\n## A\n```\n# code\n```\n- a\n", (6,), "# T\n## A\n```\n# code\n```\n"),
-], ids=["title", "the only one", "above all", "empty before", "an empty one below", "code"])
+@pytest.mark.parametrize(
+    ("text", "gone", "wanted"),
+    [
+        ("# T\n- a\n", (2,), "# T\n"),
+        ("## Only\n- a\n", (2,), "## Only\n"),
+        ("## T\n- a\n### B\n- b\n", (2, 4), "## T\n"),
+        ("# T\n## Later\n\n## A\n- a\n", (5,), "# T\n## Later\n"),
+        ("# T\n## A\n- a\n### Later\n## B\n- b\n", (3,), "# T\n## A\n### Later\n## B\n- b\n"),
+        ("# T\n## A\n```\n# code\n```\n- a\n", (6,), "# T\n## A\n```\n# code\n```\n"),
+    ],
+    ids=["title", "the only one", "above all", "empty before", "an empty one below", "code"],
+)
 def test_titles_and_what_was_empty_before_stay(text, gone, wanted):
     assert left(text, *gone) == wanted
 

@@ -30,7 +30,7 @@ def git(folder, *arguments: str) -> None:
 def test_commits_differences_and_old_texts(folder):
     history = History(folder)
     assert history.log("MEMORY.md") == ()
-    first = history.commit(["MEMORY.md"], "First: \"quoted\"")
+    first = history.commit(["MEMORY.md"], 'First: "quoted"')
     before = (folder / "MEMORY.md").read_bytes()
     (folder / "MEMORY.md").write_bytes(before + b"caf\xe9\r\n")
     assert "+caf" in history.diff("MEMORY.md")
@@ -66,8 +66,14 @@ def test_nothing_of_the_repository_is_run(folder, tmp_path):
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(f"#!/bin/sh\ntouch {trap}\n")
         hook.chmod(0o755)
-    for key in ("core.fsmonitor", "diff.external", "core.pager", "gpg.program", "diff.trap.textconv",
-                "diff.trap.command"):
+    for key in (
+        "core.fsmonitor",
+        "diff.external",
+        "core.pager",
+        "gpg.program",
+        "diff.trap.textconv",
+        "diff.trap.command",
+    ):
         git(folder, "config", key, str(program))
     git(folder, "config", "commit.gpgSign", "true")
     (folder / ".gitattributes").write_text("*.md diff=trap\n")

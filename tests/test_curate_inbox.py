@@ -40,6 +40,7 @@ def found(*notes: Note, **more: object) -> dict[str, list[Suggestion]]:
 
 # --- entries -------------------------------------------------------------------------------------------------------
 
+
 def test_a_note_is_read_as_the_things_it_says() -> None:
     text = "# Title\n\nA paragraph\nof two lines\n- one\n  more of it\n- two\n\n```\ncode\n\nmore\n```\nlast\n"
     got = [(entry.first, entry.last, entry.fenced) for entry in entries(note(text))]
@@ -52,26 +53,35 @@ def test_entries_are_lines_of_the_note_in_order(text: str) -> None:
     last = 0
     for entry in entries(note(text)):
         assert last < entry.first <= entry.last <= len(lines)
-        assert entry.text == "\n".join(lines[entry.first - 1:entry.last])
+        assert entry.text == "\n".join(lines[entry.first - 1 : entry.last])
         assert entry.text.strip()
         last = entry.last
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("- **10:30** The _router_ is up", "the router is up"), ("* [09:05] Hello  there", "hello there"),
-    ("1. Tea (from memory/2026-01-02.md)", "tea"), ("plain\n  text", "plain text")])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- **10:30** The _router_ is up", "the router is up"),
+        ("* [09:05] Hello  there", "hello there"),
+        ("1. Tea (from memory/2026-01-02.md)", "tea"),
+        ("plain\n  text", "plain text"),
+    ],
+)
 def test_what_is_compared_has_no_decoration(text: str, words: str) -> None:
     assert plain(text) == words
 
 
 # --- what is found -------------------------------------------------------------------------------------------------
 
+
 def test_the_same_line_twice_keeps_that_of_the_lasting_note_or_the_newest() -> None:
     line = "- the guest network is on VLAN 20\n"
     both = found(note(line), note(line, "memory/2026-11-20.md", dt.date(2026, 11, 20)))["exact duplicate"]
     assert [(one.place.path, one.other.path) for one in both] == [("memory/2026-11-20.md", "MEMORY.md")]
-    logs = found(note(line, "memory/2026-11-01.md", dt.date(2026, 11, 1)),
-                 note(line, "memory/2026-11-20.md", dt.date(2026, 11, 20)))["exact duplicate"]
+    logs = found(
+        note(line, "memory/2026-11-01.md", dt.date(2026, 11, 1)),
+        note(line, "memory/2026-11-20.md", dt.date(2026, 11, 20)),
+    )["exact duplicate"]
     assert [one.place.path for one in logs] == ["memory/2026-11-01.md"]
     assert "exact duplicate" not in found(note("- ok\n- ok\n"))
 
@@ -81,9 +91,12 @@ def test_nearly_the_same_words_are_found_and_measurements_are_not() -> None:
     b = "- the guest network of the house is on VLAN 20, behind the Omada routers\n"
     [one] = found(note(a), note(b, "memory/net.md"))["near duplicate"]
     assert {one.place.path, one.other.path} == {"MEMORY.md", "memory/net.md"}
-    assert "near duplicate" not in found(note(
-        "- slept 7.5 hours and walked 8000 steps today in the park\n"
-        "- slept 6.0 hours and walked 7200 steps today in the park"))
+    assert "near duplicate" not in found(
+        note(
+            "- slept 7.5 hours and walked 8000 steps today in the park\n"
+            "- slept 6.0 hours and walked 7200 steps today in the park"
+        )
+    )
 
 
 def test_other_words_for_the_same_are_found_by_their_vectors() -> None:
@@ -92,8 +105,9 @@ def test_other_words_for_the_same_are_found_by_their_vectors() -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     texts = ["The dentist is Dr. Hallett", "Our tooth doctor is called Hallett", "c", "d", "e", "f"]
     files = np.arange(6, dtype=np.int32)
-    chunks = Chunks([(f"n{row}.md", 1, 1) for row in range(6)], lambda rows: [texts[row] for row in rows], files,
-                    vectors)
+    chunks = Chunks(
+        [(f"n{row}.md", 1, 1) for row in range(6)], lambda rows: [texts[row] for row in rows], files, vectors
+    )
     [one] = found(chunks=chunks)["paraphrase"]
     assert (one.other.path, one.place.path, one.actions[0]) == ("n0.md", "n1.md", "keep")
     assert twins.close(vectors, np.zeros(6, np.int32)) == []
@@ -101,17 +115,30 @@ def test_other_words_for_the_same_are_found_by_their_vectors() -> None:
     assert twins.close(np.zeros((3, 4), np.float32), files[:3]) == []
 
 
-@pytest.mark.parametrize(("text", "over"), [
-    ("- renew the domain by 2026-03-01", True), ("- 合同 2026-01-01 到期", True),
-    ("- call the plumber tomorrow", True), ("- moved here on 2026-03-01", False),
-    ("- the permit has to be renewed by 2026-01-01", True), ("- Passport: expires **2026-01-01**", True),
-    ("- Anna is in Lisbon until 2026-01-01.", True), ("- 截止日期：2026-01-01", True),
-    ("- Until 2026-01-01: Pi-hole on wren.", False), ("- **Priya**: led payments until 2026-01-01", False),
-    ("- Mira: cello (was violin until 2026-01-01)", False), ("- lead since 2026-01-01, before that SRE", False),
-    ("- joined 2026-01-01; nothing for her before 13:30", False), ("Kept by hand. Last look 2026-01-01.", False),
-    ("- Deploys: any day before 15:00 since 2026-01-01.", False), ("- used to run until 2026-01-01", False),
-    ("- valid from 2026-01-01", False),
-    ("- renew the domain by 2027-03-01", False), ("- valid 2026-01-01 until 2027-01-01", False)])
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("- renew the domain by 2026-03-01", True),
+        ("- 合同 2026-01-01 到期", True),
+        ("- call the plumber tomorrow", True),
+        ("- moved here on 2026-03-01", False),
+        ("- the permit has to be renewed by 2026-01-01", True),
+        ("- Passport: expires **2026-01-01**", True),
+        ("- Anna is in Lisbon until 2026-01-01.", True),
+        ("- 截止日期：2026-01-01", True),
+        ("- Until 2026-01-01: Pi-hole on wren.", False),
+        ("- **Priya**: led payments until 2026-01-01", False),
+        ("- Mira: cello (was violin until 2026-01-01)", False),
+        ("- lead since 2026-01-01, before that SRE", False),
+        ("- joined 2026-01-01; nothing for her before 13:30", False),
+        ("Kept by hand. Last look 2026-01-01.", False),
+        ("- Deploys: any day before 15:00 since 2026-01-01.", False),
+        ("- used to run until 2026-01-01", False),
+        ("- valid from 2026-01-01", False),
+        ("- renew the domain by 2027-03-01", False),
+        ("- valid 2026-01-01 until 2027-01-01", False),
+    ],
+)
 def test_dates_that_have_passed_in_lasting_notes(text: str, over: bool) -> None:
     assert ("stale date" in found(note(text))) is over
     assert "stale date" not in found(note(text, "memory/2026-01-01.md", dt.date(2026, 1, 1)))
@@ -119,8 +146,10 @@ def test_dates_that_have_passed_in_lasting_notes(text: str, over: bool) -> None:
 
 def test_paths_that_are_not_there(tmp_path: Path) -> None:
     there = {"memory/vlan.md", "memory/home/omada-router.md"}
+
     def named(text: str, path: str = "memory/home/x.md") -> list[Suggestion]:
         return found(note(text, path), exists=there.__contains__).get("dead path", [])
+
     assert named("see [it](../vlan.md) and [that](omada-router.md#top) and [[vlan]]") == []
     assert named("see [it](https://example.org/a.md)") == []
     assert "gone.md" in named("see [it](gone.md)")[0].reason
@@ -129,9 +158,15 @@ def test_paths_that_are_not_there(tmp_path: Path) -> None:
     assert named("in `/no/such/machine/file.txt`") == []
 
 
-@pytest.mark.parametrize("text", [
-    "```\nTraceback (most recent call last)\n  File \"x.py\", line 3\n```", "\x1b[31mred\x1b[0m text here",
-    "2026-01-01 10:00:00 INFO a\n2026-01-01 10:00:01 INFO b\n2026-01-01 10:00:02 ERROR c", "x " + "QUJD" * 60])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```\nTraceback (most recent call last)\n  File "x.py", line 3\n```',
+        "\x1b[31mred\x1b[0m text here",
+        "2026-01-01 10:00:00 INFO a\n2026-01-01 10:00:01 INFO b\n2026-01-01 10:00:02 ERROR c",
+        "x " + "QUJD" * 60,
+    ],
+)
 def test_output_of_tools_is_no_memory(text: str) -> None:
     assert [one.kind for one in examine(View((note(text),), TODAY, lambda _: True))] == ["junk"]
 
@@ -144,8 +179,10 @@ def test_a_comment_above_code_is_no_session_of_a_shell() -> None:
 
 
 def test_ordinary_notes_are_left_alone() -> None:
-    text = ("# Home\n\n- The router is an Omada ER605 (`10.0.0.1`).\n- 决定用蓝色\n\n```sh\nip a\n```\n\n"
-            "We like tea, 2026-01-02.\n")
+    text = (
+        "# Home\n\n- The router is an Omada ER605 (`10.0.0.1`).\n- 决定用蓝色\n\n```sh\nip a\n```\n\n"
+        "We like tea, 2026-01-02.\n"
+    )
     assert found(note(text)) == {}
 
 
@@ -172,8 +209,14 @@ def test_a_masked_difference_is_the_difference_where_nothing_is_secret(before: s
 def test_a_masked_difference_has_the_same_lines_without_the_secret() -> None:
     key = "-----BEGIN PRIVATE KEY-----\nplainlookingword\n-----END PRIVATE KEY-----\n"
     before = f"# x\n- wifi password: hunter2hunter2X9\n{key}tea\n"
-    change = Change("edit", "x", (FileChange("a.md", before.encode(), f"{before}more\n".replace("# x", "# y").encode()),
-                                  FileChange("b.md", None, b"password: hunter3hunter3X9\n")))
+    change = Change(
+        "edit",
+        "x",
+        (
+            FileChange("a.md", before.encode(), f"{before}more\n".replace("# x", "# y").encode()),
+            FileChange("b.md", None, b"password: hunter3hunter3X9\n"),
+        ),
+    )
     shown, raw = masked.lines(change, 9), diff.lines(change, 9)
     assert [(line.kind, line.old, line.new) for line in shown] == [(line.kind, line.old, line.new) for line in raw]
     text = "\n".join(map(str, shown))
@@ -184,18 +227,30 @@ def test_a_masked_difference_has_the_same_lines_without_the_secret() -> None:
 
 
 def test_a_note_that_moves_is_told_by_its_paths() -> None:
-    change = Change("rename", "x", (FileChange("b.md", None, b"- text\n"), FileChange("a.md", b"- text\n", None),
-                                    FileChange("c.md", b"see a.md\n", b"see b.md\n")))
+    change = Change(
+        "rename",
+        "x",
+        (
+            FileChange("b.md", None, b"- text\n"),
+            FileChange("a.md", b"- text\n", None),
+            FileChange("c.md", b"see a.md\n", b"see b.md\n"),
+        ),
+    )
     shown = [str(line) for line in masked.lines(change)]
     assert shown[0] == "a.md becomes b.md, its text stays as it is"
     assert not any("- text" in line for line in shown)
     assert shown[-1] == "+see b.md"
 
 
-@pytest.mark.parametrize(("path", "better"), [
-    ("memory/2026-02-30.md", "memory/undated-2026-02-30.md"),
-    ("memory/2099-01-01-x.md", "memory/undated-2099-01-01-x.md"),
-    ("memory/2026-11-22.md", ""), ("notes.md", "")])
+@pytest.mark.parametrize(
+    ("path", "better"),
+    [
+        ("memory/2026-02-30.md", "memory/undated-2026-02-30.md"),
+        ("memory/2099-01-01-x.md", "memory/undated-2099-01-01-x.md"),
+        ("memory/2026-11-22.md", ""),
+        ("notes.md", ""),
+    ],
+)
 def test_dates_in_names_that_cannot_be(path: str, better: str) -> None:
     assert doubtful.impossible(path, TODAY)[1] == better
 
@@ -230,12 +285,14 @@ def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
 
 # --- what is done --------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text(
-        "# Home\n- the guest network is on VLAN 20\n- renew the domain by 2026-01-01 please\n")
+        "# Home\n- the guest network is on VLAN 20\n- renew the domain by 2026-01-01 please\n"
+    )
     (folder / "memory/2026-11-20.md").write_text("# Day\n- 10:00 The guest network is on VLAN 20\n- more\n")
     (folder / "memory/2026-02-30.md").write_text("never\n")
     return folder
@@ -243,8 +300,9 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
-    with Engine.open(Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted",
-                             now=NOW)) as engine:
+    with Engine.open(
+        Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted", now=NOW)
+    ) as engine:
         engine.sync()
         yield engine
 
@@ -263,8 +321,9 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace
     assert change.paths == ("memory/facts.md", "MEMORY.md")
 
 
-@pytest.mark.parametrize(("kind", "action"), [("exact duplicate", "merge"), ("stale date", "delete"),
-                                              ("bad date", "rename")])
+@pytest.mark.parametrize(
+    ("kind", "action"), [("exact duplicate", "merge"), ("stale date", "delete"), ("bad date", "rename")]
+)
 def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine: Engine, workspace: Path) -> None:
     before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
     one = of(engine, kind)
@@ -303,9 +362,22 @@ def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine: Engine) ->
 @pytest.fixture
 def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     def go(*arguments: str) -> tuple[int, str]:
-        code = cli.main(["inbox", "--workspace", str(workspace), "--index", str(tmp_path / "c.sqlite"), "--provider",
-                         "scripted", "--now", "2026-11-21T12:00:00Z", *arguments])
+        code = cli.main(
+            [
+                "inbox",
+                "--workspace",
+                str(workspace),
+                "--index",
+                str(tmp_path / "c.sqlite"),
+                "--provider",
+                "scripted",
+                "--now",
+                "2026-11-21T12:00:00Z",
+                *arguments,
+            ]
+        )
         return code, capsys.readouterr().out
+
     return go
 
 
@@ -315,8 +387,9 @@ def _undone(workspace: Path, path: str) -> bytes:
     return (workspace / path).read_bytes()
 
 
-def test_the_command_lists_and_does(run: Callable[..., tuple[int, str]], workspace: Path,
-                                    capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_lists_and_does(
+    run: Callable[..., tuple[int, str]], workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, out = run()
     assert code == 0
     assert "said twice" in out

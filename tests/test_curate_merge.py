@@ -9,7 +9,8 @@ from memory_tui.curate.merge import changed_spans, merge
 
 LINE = st.binary(max_size=4).map(lambda data: data.replace(b"\n", b""))
 TEXT = st.tuples(st.lists(st.tuples(LINE, st.sampled_from([b"\n", b"\r\n"])), max_size=8), LINE).map(
-    lambda parts: b"".join(line + end for line, end in parts[0]) + parts[1])
+    lambda parts: b"".join(line + end for line, end in parts[0]) + parts[1]
+)
 
 
 def test_changes_of_different_lines_are_both_kept():

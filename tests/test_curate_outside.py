@@ -52,6 +52,7 @@ def lend_and_edit(one, path: str = PATH):
 
 # --- byte for byte -------------------------------------------------------------------------------------------------
 
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(NOTE, NOTE)
 def test_any_bytes_come_back_and_go_again(tmp_path_factory, before, after):
@@ -73,8 +74,13 @@ def test_any_bytes_come_back_and_go_again(tmp_path_factory, before, after):
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.sampled_from(["app", "editor", "both"]), st.none() | NOTE, st.none() | NOTE),
-                min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["app", "editor", "both"]), st.none() | NOTE, st.none() | NOTE),
+        min_size=1,
+        max_size=5,
+    )
+)
 def test_edits_here_and_in_the_editor_are_taken_back_one_after_the_other(tmp_path_factory, steps):
     folder = workspace(tmp_path_factory.mktemp("mixed") / "notes")
     note = folder / PATH
@@ -111,9 +117,12 @@ def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch)
     note = folder / PATH
     note.write_bytes(ODD)
     note.chmod(0o640)
-    an_editor(monkeypatch, "data = open(path, 'rb').read(); open(path, 'wb').write(data.replace(b'caf', b'CAF'));"
-                           "open(path, 'ab').write(b' now'); os.rename(path, path + '~');"
-                           "open(path, 'wb').write(open(path + '~', 'rb').read()); os.remove(path + '~')")
+    an_editor(
+        monkeypatch,
+        "data = open(path, 'rb').read(); open(path, 'wb').write(data.replace(b'caf', b'CAF'));"
+        "open(path, 'ab').write(b' now'); os.rename(path, path + '~');"
+        "open(path, 'wb').write(open(path + '~', 'rb').read()); os.remove(path + '~')",
+    )
     told = []
     done = lend_and_edit(curator(folder, changed=told.append))
     assert done is not None
@@ -121,7 +130,7 @@ def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch)
     after = ODD.replace(b"caf", b"CAF") + b" now"
     assert note.read_bytes() == after
     again = curator(folder)
-    entry, = again.history(PATH)
+    (entry,) = again.history(PATH)
     assert (entry.kind, entry.title) == ("edit", f"Edit {PATH} in the outside editor vim")
     assert "whoever wrote it" in entry.reason
     assert [(file.before, file.after) for file in again.change_of(entry).files] == [(ODD, after)]
@@ -169,6 +178,7 @@ def test_a_note_that_the_editor_removed_comes_back_as_it_was(folder, monkeypatch
 
 # --- others --------------------------------------------------------------------------------------------------------
 
+
 def test_undo_refuses_when_the_note_has_changed_since(folder, monkeypatch):
     note = folder / PATH
     note.write_bytes(b"- a\n- b\n")
@@ -194,7 +204,7 @@ def test_what_an_agent_wrote_meanwhile_is_part_of_the_change(folder, monkeypatch
     assert editor.edit(lent.absolute, 1) == ""
     done = one.came_back(lent, "vim")
     assert done is not None
-    file, = done.change.files
+    (file,) = done.change.files
     assert (file.before, file.after) == (b"- a\n", note.read_bytes())
     assert (file.after or b"").count(b"agent") == 20
     one.undo()
@@ -247,6 +257,7 @@ def test_what_is_no_note_is_not_lent(folder, tmp_path):
 
 # --- on screen -----------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryApp:
     """The app, as if its terminal could be handed over."""
@@ -255,8 +266,9 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryApp:
     return make_app(sample(tmp_path / "notes"))
 
 
-def test_an_edit_in_the_editor_is_undone_on_screen(app: MemoryApp, tmp_path: Path,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_in_the_editor_is_undone_on_screen(
+    app: MemoryApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     note = tmp_path / "notes" / "MEMORY.md"
     before = note.read_bytes()
     an_editor(monkeypatch, "open(path, 'ab').write(b'- written elsewhere\\n')")
@@ -285,8 +297,9 @@ def test_an_edit_in_the_editor_is_undone_on_screen(app: MemoryApp, tmp_path: Pat
     drive(app, steps)
 
 
-def test_without_a_journal_the_note_is_edited_all_the_same(app: MemoryApp, tmp_path: Path,
-                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_journal_the_note_is_edited_all_the_same(
+    app: MemoryApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     note = tmp_path / "notes" / "MEMORY.md"
     an_editor(monkeypatch, "open(path, 'ab').write(b'- written elsewhere\\n')")
 

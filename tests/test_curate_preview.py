@@ -19,8 +19,9 @@ def engine(request, tmp_path):
     (folder / "MEMORY.md").write_text("# Memory\n\n## Home\n- The router has a VLAN for guests.\n")
     for day in range(1, 10):
         (folder / f"memory/2026-01-0{day}.md").write_text(f"# Day {day}\n- The printer and router number {day}.\n")
-    options = Options(workspace=str(folder), provider=request.param, now=1_768_226_700.0,
-                      changes=(("query.minScore", "0"),))
+    options = Options(
+        workspace=str(folder), provider=request.param, now=1_768_226_700.0, changes=(("query.minScore", "0"),)
+    )
     with Engine.open(options) as engine:
         engine.sync()
         yield engine
@@ -33,10 +34,17 @@ def hits(trace) -> list[tuple[str, int, float]]:
 def test_the_preview_is_the_answer_after_the_change(engine):
     curator = engine.curator
     before = hits(engine.search(QUERY))
-    change = Change("edit", "two notes and a new one", (
-        FileChange("MEMORY.md", curator.read("MEMORY.md"), b"# Memory\n\n## Home\n- Nothing of that.\n"),
-        FileChange("memory/2026-01-03.md", curator.read("memory/2026-01-03.md"), None),
-        FileChange("memory/vlan.md", None, b"# Router\n- VLAN 10 of the router is for the printer, 20 for guests\n")))
+    change = Change(
+        "edit",
+        "two notes and a new one",
+        (
+            FileChange("MEMORY.md", curator.read("MEMORY.md"), b"# Memory\n\n## Home\n- Nothing of that.\n"),
+            FileChange("memory/2026-01-03.md", curator.read("memory/2026-01-03.md"), None),
+            FileChange(
+                "memory/vlan.md", None, b"# Router\n- VLAN 10 of the router is for the printer, 20 for guests\n"
+            ),
+        ),
+    )
     found = engine.preview(change, QUERY)
     assert hits(found.before) == before
     assert hits(engine.search(QUERY)) == before
@@ -55,8 +63,11 @@ def test_a_chunk_that_grew_is_the_same_hit(engine):
     text = engine.curator.read("MEMORY.md")
     grown = FileChange("MEMORY.md", text, text + b"- More of the router.\n")
     found = engine.preview(Change("edit", "", (grown,)), QUERY)
-    assert [(move.place_before > 0, move.place_after > 0) for move in found.moves
-            if (move.after or move.before).chunk.path == "MEMORY.md"] == [(True, True)]
+    assert [
+        (move.place_before > 0, move.place_after > 0)
+        for move in found.moves
+        if (move.after or move.before).chunk.path == "MEMORY.md"
+    ] == [(True, True)]
 
 
 def test_a_large_index_is_not_copied(engine, monkeypatch):

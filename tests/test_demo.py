@@ -25,13 +25,19 @@ DAY_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-[a-z-]+)?\.md")
 
 
 def notes(folder: Path) -> dict[str, str]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes().decode("utf-8")
-            for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes().decode("utf-8")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def state(folder: Path) -> list[tuple[str, bytes, int]]:
-    return [(path.relative_to(folder).as_posix(), path.read_bytes(), path.stat().st_mtime_ns)
-            for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [
+        (path.relative_to(folder).as_posix(), path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    ]
 
 
 def day_of(name: str) -> dt.date | None:
@@ -56,8 +62,15 @@ def test_it_has_the_files_of_a_real_workspace(sample):
     assert sum(day_of(name) is not None for name in names) in range(19, 24)
     assert sum(bool(re.search(r"\d-[a-z]", name)) for name in names) == 1
     assert sum(name.count("/") > 1 for name in names) == 1
-    assert {"MEMORY.md", "memory/network.md", "memory/people.md", "memory/projects.md", "memory/house.md",
-            "memory/code-notes.md", "memory/读书笔记.md"} <= names.keys()
+    assert {
+        "MEMORY.md",
+        "memory/network.md",
+        "memory/people.md",
+        "memory/projects.md",
+        "memory/house.md",
+        "memory/code-notes.md",
+        "memory/读书笔记.md",
+    } <= names.keys()
 
 
 @pytest.mark.parametrize("today", ANY_DAY, ids=str)
@@ -78,8 +91,10 @@ def test_a_log_speaks_of_its_own_day(tmp_path, today):
         heading = text.splitlines()[0]
         assert day.isoformat() in heading
         named = re.search(r"\((\w+day)\)", heading)
-        assert named is None or named[1] == ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
-                                             "Sunday")[day.weekday()]
+        assert (
+            named is None
+            or named[1] == ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")[day.weekday()]
+        )
     assert any(text.splitlines()[0].endswith("day)") for text in logs.values())
 
 
@@ -195,8 +210,19 @@ def test_text_is_plain_utf_8_with_newlines_and_of_the_promised_size(sample):
 
 def test_it_holds_text_that_looks_like_markup(sample):
     everything = "\n".join(notes(sample).values())
-    for fragment in ("[x] done", "[log](", "[/b]", "[red]", "😂", "```json", "|-----", "ERR_GATEWAY_502",
-                     "getSessionToken()", "session_ttl_seconds", "b7e03d2"):
+    for fragment in (
+        "[x] done",
+        "[log](",
+        "[/b]",
+        "[red]",
+        "😂",
+        "```json",
+        "|-----",
+        "ERR_GATEWAY_502",
+        "getSessionToken()",
+        "session_ttl_seconds",
+        "b7e03d2",
+    ):
         assert fragment in everything
 
 
@@ -236,7 +262,9 @@ def test_a_folder_without_permission_is_said(tmp_path):
 
 
 def test_importing_it_loads_no_screen_and_no_numpy():
-    code = ("import sys, memory_tui.demo as demo, datetime; demo.labelled_queries(datetime.date.today());"
-            "print([m for m in ('textual', 'rich', 'numpy') if m in sys.modules])")
+    code = (
+        "import sys, memory_tui.demo as demo, datetime; demo.labelled_queries(datetime.date.today());"
+        "print([m for m in ('textual', 'rich', 'numpy') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -43,8 +43,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def child(temporary: Path) -> Iterator[subprocess.Popen[str]]:
     """A demo in another process, which ends when its input does."""
-    with subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield process
         process.kill()
 
@@ -62,7 +63,8 @@ def test_a_demo_removes_its_own_folder(temporary: Path) -> None:
 
 
 def test_the_folder_of_a_killed_demo_goes_and_that_of_a_living_one_stays(
-        temporary: Path, child: subprocess.Popen[str]) -> None:
+    temporary: Path, child: subprocess.Popen[str]
+) -> None:
     folder = made(child)
     assert folder.parent == temporary
     assert folders.sweep(temporary) == []
@@ -89,7 +91,8 @@ def test_nothing_else_is_removed(temporary: Path) -> None:
     (temporary / "other-demo" / "demo.lock").write_text(dead)
     (temporary / "memory-tui-demo-damaged" / "demo.lock").write_text("{")
     (temporary / "memory-tui-demo-ours" / "demo.lock").write_text(
-        json.dumps({"pid": os.getpid(), "started": lock.process_start(os.getpid()), "since": 0.0}))
+        json.dumps({"pid": os.getpid(), "started": lock.process_start(os.getpid()), "since": 0.0})
+    )
     linked = temporary / "memory-tui-demo-linkedmark"
     linked.mkdir()
     (linked / "demo.lock").symlink_to(elsewhere / "demo.lock")
@@ -121,7 +124,8 @@ def test_a_folder_whose_lock_is_held_stays(temporary: Path) -> None:
 
 
 def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
-        temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     theirs = places.own_path()
     theirs.parent.mkdir(parents=True, exist_ok=True)
     theirs.write_text('{"query": {"maxResults": 3}}')

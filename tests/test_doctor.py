@@ -35,12 +35,16 @@ def open_engine(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engin
     engines = []
 
     def go(*changes: tuple[str, str], provider: str = "scripted", sync: bool = True) -> Engine:
-        engine = Engine.open(Options(workspace=str(workspace), index=str(tmp_path / "place/index.sqlite"),
-                                     provider=provider, changes=changes))
+        engine = Engine.open(
+            Options(
+                workspace=str(workspace), index=str(tmp_path / "place/index.sqlite"), provider=provider, changes=changes
+            )
+        )
         engines.append(engine)
         if sync:
             engine.sync()
         return engine
+
     yield go
     for engine in engines:
         engine.close()
@@ -94,16 +98,20 @@ def test_an_index_that_is_not_there_is_said_to_be(open_engine: Callable[..., Eng
     assert found(open_engine(sync=False), "fresh").state == "failed"
 
 
-@pytest.mark.parametrize(("name", "state"), [("2026-02-30.md", "warning"), ("2099-01-01.md", "warning"),
-                                             ("2020-12-31-trip.md", "ok"), ("topic.md", "ok")])
-def test_dates_that_never_were_or_are_to_come(name: str, state: str, open_engine: Callable[..., Engine],
-                                              workspace: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [("2026-02-30.md", "warning"), ("2099-01-01.md", "warning"), ("2020-12-31-trip.md", "ok"), ("topic.md", "ok")],
+)
+def test_dates_that_never_were_or_are_to_come(
+    name: str, state: str, open_engine: Callable[..., Engine], workspace: Path
+) -> None:
     (workspace / "memory" / name).write_text("x")
     assert found(open_engine(), "dates").state == state
 
 
-def test_what_full_text_search_and_vec0_lack_is_found(open_engine: Callable[..., Engine],
-                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_full_text_search_and_vec0_lack_is_found(
+    open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = open_engine()
     assert (found(engine, "full-text").state, found(engine, "vec0").state) == ("ok", "ok")
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5,vec0")
@@ -123,8 +131,13 @@ def test_a_vector_is_compared_with_what_its_text_gives_today(open_engine: Callab
 
 
 def test_settings_that_cannot_work_are_named(open_engine: Callable[..., Engine]) -> None:
-    engine = open_engine(("profile", "openclaw-2026.3"), ("query.hybrid.temporalDecay.enabled", "on"),
-                         ("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.onSessionStart", "off"))
+    engine = open_engine(
+        ("profile", "openclaw-2026.3"),
+        ("query.hybrid.temporalDecay.enabled", "on"),
+        ("sync.watch", "off"),
+        ("sync.onSearch", "off"),
+        ("sync.onSessionStart", "off"),
+    )
     assert "0.3, and minScore is 0.35" in found(engine, "keyword-gate").evidence
     assert "after 45 days" in found(engine, "forgetting").evidence
     assert found(engine, "kept-fresh").state == "warning"
@@ -133,10 +146,17 @@ def test_settings_that_cannot_work_are_named(open_engine: Callable[..., Engine])
     assert found(open_engine(("profile", "recommended")), "keyword-gate").state == "skipped"
 
 
-def test_a_key_in_a_file_that_others_can_read(write: Callable[[object], Path], workspace: Path,
-                                             tmp_path: Path) -> None:
-    path = write({"agents": {"defaults": {"workspace": str(workspace), "memorySearch": {
-        "provider": "none", "remote": {"apiKey": "sk-1234567890abcdef"}}}}})
+def test_a_key_in_a_file_that_others_can_read(write: Callable[[object], Path], workspace: Path, tmp_path: Path) -> None:
+    path = write(
+        {
+            "agents": {
+                "defaults": {
+                    "workspace": str(workspace),
+                    "memorySearch": {"provider": "none", "remote": {"apiKey": "sk-1234567890abcdef"}},
+                }
+            }
+        }
+    )
     options = Options(workspace=str(workspace), config=str(path), index=str(tmp_path / "i"))
     path.chmod(0o644)
     with Engine.open(options) as engine:
@@ -162,17 +182,25 @@ def test_the_watcher_is_tried_for_real(open_engine: Callable[..., Engine], monke
     assert "limit reached" in found(engine, "watcher").evidence
 
 
-@pytest.mark.parametrize(("mounts", "path", "kind"), [
-    ("a / ext4 rw\nb /data nfs4 rw\n", "/data/notes", "nfs4"), ("a / ext4 rw\nb /data nfs4 rw\n", "/database", "ext4"),
-    ("a / ext4 rw\nb /my\\040disk cifs rw\n", "/my disk/x", "cifs"), ("", "/x", "")])
-def test_the_file_system_is_that_of_the_nearest_mount(mounts: str, path: str, kind: str,
-                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("mounts", "path", "kind"),
+    [
+        ("a / ext4 rw\nb /data nfs4 rw\n", "/data/notes", "nfs4"),
+        ("a / ext4 rw\nb /data nfs4 rw\n", "/database", "ext4"),
+        ("a / ext4 rw\nb /my\\040disk cifs rw\n", "/my disk/x", "cifs"),
+        ("", "/x", ""),
+    ],
+)
+def test_the_file_system_is_that_of_the_nearest_mount(
+    mounts: str, path: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_: mounts)
     assert machine._file_system(Path(path)) == kind
 
 
-def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine: Callable[..., Engine],
-                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_breaks_or_hangs_stops_no_other(
+    open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine, never = open_engine(), threading.Event()
 
     def breaks(_: Engine) -> Finding:
@@ -185,8 +213,12 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine: Callable[..., 
         never.wait(LONG)
         return Finding("ok", "late")
 
-    checks = [Check("a", "machine", "A", breaks), Check("b", "machine", "B", refuses),
-              Check("c", "machine", "C", hangs), Check("d", "machine", "D", lambda _: Finding("ok", "fine"))]
+    checks = [
+        Check("a", "machine", "A", breaks),
+        Check("b", "machine", "B", refuses),
+        Check("c", "machine", "C", hangs),
+        Check("d", "machine", "D", lambda _: Finding("ok", "fine")),
+    ]
     results: dict[str, Finding] = {}
 
     def now() -> float:
@@ -198,7 +230,11 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine: Callable[..., 
         results[result.check.key] = result.finding
     never.set()
     assert {key: finding.state for key, finding in results.items()} == {
-        "a": "failed", "b": "failed", "c": "no answer", "d": "ok"}
+        "a": "failed",
+        "b": "failed",
+        "c": "no answer",
+        "d": "ok",
+    }
     assert "ZeroDivisionError" in results["a"].evidence
     assert results["b"].fix == "Do that."
 
@@ -214,10 +250,19 @@ def test_checks_run_side_by_side(open_engine: Callable[..., Engine]) -> None:
     assert [r.finding.state for r in doctor.examine(open_engine(), checks, 2 * LONG)] == ["ok"] * 4
 
 
-def test_the_command_tells_what_is_wrong_first(workspace: Path, tmp_path: Path,
-                                               capsys: pytest.CaptureFixture[str]) -> None:
-    place = ["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted",
-             "--deadline", str(LONG)]
+def test_the_command_tells_what_is_wrong_first(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = [
+        "--workspace",
+        str(workspace),
+        "--index",
+        str(tmp_path / "i.sqlite"),
+        "--provider",
+        "scripted",
+        "--deadline",
+        str(LONG),
+    ]
     assert cli.main(["doctor", *place, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["ok"] is True
@@ -230,13 +275,28 @@ def test_the_command_tells_what_is_wrong_first(workspace: Path, tmp_path: Path,
     assert "ok   " not in out
     assert cli.main(["doctor", *place, "--all"]) == 0
     assert "ok   SQLite" in capsys.readouterr().out
-    assert cli.main(["doctor", "--workspace", str(workspace), "--index", str(tmp_path / "j.sqlite"),
-                     "--provider", "openai", "--deadline", str(LONG)]) == 1
+    assert (
+        cli.main(
+            [
+                "doctor",
+                "--workspace",
+                str(workspace),
+                "--index",
+                str(tmp_path / "j.sqlite"),
+                "--provider",
+                "openai",
+                "--deadline",
+                str(LONG),
+            ]
+        )
+        == 1
+    )
     assert "FAIL" in capsys.readouterr().out
 
 
-def test_an_index_that_is_damaged_is_said_to_be(open_engine: Callable[..., Engine],
-                                                monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_is_damaged_is_said_to_be(
+    open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = open_engine()
     assert found(engine, "index-whole").state == "ok"
     monkeypatch.setattr(Engine, "verify", lambda _: ("row 7 missing from index chunks_by_hash",))

@@ -79,8 +79,12 @@ def test_what_openai_is_sent(play: BatchPlay) -> None:
     assert file.get_content_type() == "application/jsonl"
     assert file.get_filename().endswith(".jsonl")
     assert [(id_of(line), text_of(line)) for line in play.requests()] == TEXTS
-    assert play.requests()[0] == {"custom_id": "a" * 64, "method": "POST", "url": "/v1/embeddings", "body": {
-        "model": "text-embedding-3-small", "input": "alpha", "dimensions": 256}}
+    assert play.requests()[0] == {
+        "custom_id": "a" * 64,
+        "method": "POST",
+        "url": "/v1/embeddings",
+        "body": {"model": "text-embedding-3-small", "input": "alpha", "dimensions": 256},
+    }
     body = play.jobs[0].body
     assert (body["endpoint"], body["completion_window"]) == ("/v1/embeddings", "24h")
     service.close()
@@ -100,9 +104,14 @@ def test_what_gemini_is_sent_and_that_the_key_goes_along(play: BatchPlay) -> Non
     service = service_for(play, "gemini")
     job = service.create(service.upload(TEXTS))
     fetched(service, job)
-    assert play.requests()[0] == {"key": "a" * 64, "request": {
-        "content": {"parts": [{"text": "alpha"}]}, "taskType": "RETRIEVAL_DOCUMENT",
-        "model": "models/gemini-embedding-001"}}
+    assert play.requests()[0] == {
+        "key": "a" * 64,
+        "request": {
+            "content": {"parts": [{"text": "alpha"}]},
+            "taskType": "RETRIEVAL_DOCUMENT",
+            "model": "models/gemini-embedding-001",
+        },
+    }
     assert {call for call, _ in play.headers} == {"POST /files", "POST /batches", "GET /batches", "GET /files"}
     assert all(headers["x-goog-api-key"] == KEY for _, headers in play.headers)
     service.close()
@@ -111,7 +120,9 @@ def test_what_gemini_is_sent_and_that_the_key_goes_along(play: BatchPlay) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_lines_that_failed_are_missing_or_make_no_sense_are_told_apart(play: BatchPlay, name: str) -> None:
     play.change = lambda lines: (
-        ["not json", '{"no": "id"}', "[1]", "", lines[0], refused(lines[0]), lines[0]], [refused(lines[1])])
+        ["not json", '{"no": "id"}', "[1]", "", lines[0], refused(lines[0]), lines[0]],
+        [refused(lines[1])],
+    )
     service = service_for(play, name)
     vectors, errors, broken = fetched(service, service.create(service.upload(TEXTS)))
     assert set(vectors) == {"a" * 64}
@@ -150,7 +161,7 @@ def test_a_good_line_after_a_bad_one_about_the_same_text_counts(tmp_path: Any) -
     file = tmp_path / "lines"
     file.write_text("\n".join(map(json.dumps, [refused(good), good])))
     with file.open("rb") as opened:
-        piece, = results([opened], api.result, 256)
+        (piece,) = results([opened], api.result, 256)
     assert set(piece.vectors) == {"x"}
     assert piece.errors == {}
 

@@ -21,8 +21,7 @@ from memory_tui.embed.provider import identity_key
 from memory_tui.errors import ProviderError
 from memory_tui.text.js import well_formed
 
-REFERENCE = (Path(__file__).resolve().parents[2] / "shared" / "data" / "static-embedding"
-             / "minilm-static-256-int8.npz")
+REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "data" / "static-embedding" / "minilm-static-256-int8.npz"
 BUILTIN = Builtin()
 
 
@@ -78,8 +77,11 @@ def _cosines(texts: list[str], reference: PlainTable):
 
 
 def test_two_hundred_texts_agree_with_the_reference_table(reference, memorybank, oracle_data) -> None:
-    texts = [*_excerpts(memorybank / "en" / "workspaces", 80), *_excerpts(memorybank / "zh" / "workspaces", 80),
-             *_oracle_texts(oracle_data, 40)]
+    texts = [
+        *_excerpts(memorybank / "en" / "workspaces", 80),
+        *_excerpts(memorybank / "zh" / "workspaces", 80),
+        *_oracle_texts(oracle_data, 40),
+    ]
     assert len(texts) == 200
     assert _cosines(texts, reference).min() >= 0.99
 
@@ -90,11 +92,46 @@ def test_short_questions_agree_with_the_reference_table_too(language, reference,
     assert _cosines([json.loads(line)["question"] for line in lines], reference).min() >= 0.99
 
 
-PIECES = st.sampled_from([
-    "café", "naïve", "Straße", "e\u0301", "\u0301", "\u0338", "=", "router", "ERR_x-42", "[CLS]", "##ing", "Σ",
-    "İ", "ﬁ", "会议", "。", "，", "한국어", "らーめん", "🙂", "👩\u200d💻", "𠀀", "豈", "x" * 101, " ", "\n",
-    "\t", "...", "\u00a0", "\u3000", "\u2028", "\x00", "\x0b", "\x85", "\ufeff", "\ufffd",
-])
+PIECES = st.sampled_from(
+    [
+        "café",
+        "naïve",
+        "Straße",
+        "e\u0301",
+        "\u0301",
+        "\u0338",
+        "=",
+        "router",
+        "ERR_x-42",
+        "[CLS]",
+        "##ing",
+        "Σ",
+        "İ",
+        "ﬁ",
+        "会议",
+        "。",
+        "，",
+        "한국어",
+        "らーめん",
+        "🙂",
+        "👩\u200d💻",
+        "𠀀",
+        "豈",
+        "x" * 101,
+        " ",
+        "\n",
+        "\t",
+        "...",
+        "\u00a0",
+        "\u3000",
+        "\u2028",
+        "\x00",
+        "\x0b",
+        "\x85",
+        "\ufeff",
+        "\ufffd",
+    ]
+)
 
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8))).map("".join))
@@ -148,8 +185,10 @@ def test_case_and_accents_do_not_matter() -> None:
 
 
 def test_like_meaning_is_nearer_than_unlike() -> None:
-    cat, kitten, money = BUILTIN.embed(["the cat slept on the sofa", "a kitten napping on a couch",
-                                        "quarterly revenue forecast for investors"], "document")
+    cat, kitten, money = BUILTIN.embed(
+        ["the cat slept on the sofa", "a kitten napping on a couch", "quarterly revenue forecast for investors"],
+        "document",
+    )
     assert cat @ kitten > cat @ money + 0.2
 
 
@@ -159,7 +198,8 @@ def test_lone_surrogates_count_as_replacement_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["some words " * 900_000, "a" * 10_000_000, "らーめん" * 2_500_000, "\ud800" * 5_000_000],
+    "text",
+    ["some words " * 900_000, "a" * 10_000_000, "らーめん" * 2_500_000, "\ud800" * 5_000_000],
     ids=["words", "one word", "kana", "surrogates"],
 )
 def test_ten_megabytes_are_embedded_whole(text: str) -> None:
@@ -195,14 +235,18 @@ def _without_last_row(path: Path) -> None:
         np.savez(path, q=data["q"][:-1], scale=data["scale"], vocabulary=data["vocabulary"])
 
 
-@pytest.mark.parametrize("spoil", [
-    lambda path: None,
-    lambda path: path.write_bytes(b""),
-    lambda path: path.write_bytes(b"not a table" * 100),
-    lambda path: path.write_bytes(TABLE.read_bytes()[:500_000]),
-    lambda path: np.savez(path, q=np.zeros(3)),
-    _without_last_row,
-], ids=["missing", "empty", "noise", "cut short", "other arrays", "uneven"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: None,
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"not a table" * 100),
+        lambda path: path.write_bytes(TABLE.read_bytes()[:500_000]),
+        lambda path: np.savez(path, q=np.zeros(3)),
+        _without_last_row,
+    ],
+    ids=["missing", "empty", "noise", "cut short", "other arrays", "uneven"],
+)
 def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path: Path) -> None:
     path = tmp_path / "table.npz"
     spoil(path)

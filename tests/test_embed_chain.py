@@ -49,6 +49,7 @@ def fails(chain: Chain, kind: str = "document") -> ProviderError:
 
 # --- auto ----------------------------------------------------------------------------------------------------------
 
+
 def test_without_any_key_the_builtin_provider_is_used_and_the_others_say_what_they_lack() -> None:
     chain, told = chain_for(None, "auto", api_keys=())
     provider = chain.provider()
@@ -65,11 +66,16 @@ def test_without_any_key_the_builtin_provider_is_used_and_the_others_say_what_th
     chain.close()
 
 
-@pytest.mark.parametrize(("env", "name"), [
-    ({"OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}, "openai"),
-    ({"GOOGLE_API_KEY": "k", "VOYAGE_API_KEY": "k"}, "gemini"),
-    ({"VOYAGE_API_KEY": "k", "MISTRAL_API_KEY": "k"}, "voyage"), ({"MISTRAL_API_KEY": "k"}, "mistral"),
-    ({"OLLAMA_API_KEY": "k"}, "builtin")])
+@pytest.mark.parametrize(
+    ("env", "name"),
+    [
+        ({"OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}, "openai"),
+        ({"GOOGLE_API_KEY": "k", "VOYAGE_API_KEY": "k"}, "gemini"),
+        ({"VOYAGE_API_KEY": "k", "MISTRAL_API_KEY": "k"}, "voyage"),
+        ({"MISTRAL_API_KEY": "k"}, "mistral"),
+        ({"OLLAMA_API_KEY": "k"}, "builtin"),
+    ],
+)
 def test_auto_takes_the_first_that_has_a_key(env: dict[str, str], name: str) -> None:
     chain, _ = chain_for(None, "auto", api_keys=(), env=env.get)
     provider = chain.provider()
@@ -88,8 +94,13 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
     assert chain.provider().identity.provider == "builtin"
     assert chain.fallback is not None
     assert chain.fallback.as_dict() == {
-        "from": "openai", "to": "builtin", "model": "minilm-static-256", "cause": error.message, "at": time.at,
-        "nextTry": time.at + 300}
+        "from": "openai",
+        "to": "builtin",
+        "model": "minilm-static-256",
+        "cause": error.message,
+        "at": time.at,
+        "nextTry": time.at + 300,
+    }
     assert [one.message for one in told] == [f"{error.message} builtin is used instead of openai."]
     assert states(chain)[-2:] == [("openai", "given up"), ("builtin", "in use")]
     assert "in place of openai" in chain.health().detail
@@ -129,6 +140,7 @@ def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_tro
 
 
 # --- chosen --------------------------------------------------------------------------------------------------------
+
 
 def test_a_chosen_provider_without_a_key_fails_closed() -> None:
     chain, told = chain_for(None, "openai", api_keys=())
@@ -170,6 +182,7 @@ def test_none_is_a_choice_and_no_failure() -> None:
 
 # --- fallback ------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("kind", ["document", "query"])
 def test_the_fallback_takes_over_when_notes_or_questions_cannot_be_embedded(play: Play, kind: str) -> None:
     time = Time()
@@ -182,7 +195,11 @@ def test_the_fallback_takes_over_when_notes_or_questions_cannot_be_embedded(play
     assert (after.identity.provider, after.identity.model) == ("scripted", "hash-256")
     assert chain.fallback is not None
     assert (chain.fallback.source, chain.fallback.to, chain.fallback.cause, chain.fallback.at) == (
-        "openai", "scripted", error.message, time.at)
+        "openai",
+        "scripted",
+        error.message,
+        time.at,
+    )
     assert len(told) == 1
     assert states(chain) == [("openai", "given up"), ("scripted", "in use")]
     chain.close()
@@ -208,8 +225,9 @@ def test_a_fallback_is_made_when_the_chosen_provider_cannot_be(play: Play) -> No
 
 
 def test_a_fallback_has_its_own_model_key_and_endpoint(play: Play) -> None:
-    chain, _ = chain_for(play, "openai", model="m", fallback="gemini", env={"GEMINI_API_KEY": "g"}.get,
-                         headers={"X-Only": "openai"})
+    chain, _ = chain_for(
+        play, "openai", model="m", fallback="gemini", env={"GEMINI_API_KEY": "g"}.get, headers={"X-Only": "openai"}
+    )
     play.usual = status(401, "no")
     fails(chain)
     identity = chain.provider().identity
@@ -266,12 +284,17 @@ def test_a_text_that_is_too_long_is_not_the_providers_fault(play: Play) -> None:
 
 # --- testing by hand -----------------------------------------------------------------------------------------------
 
+
 def test_trying_out_makes_one_real_call_and_tells_what_came_back(play: Play) -> None:
     chain, _ = chain_for(play)
     found = chain.try_out()
     assert len(play.asked) == 1
     assert (found["ok"], found["provider"], found["dims"], found["host"]) == (
-        True, "openai", 256, play.url.removeprefix("http://"))
+        True,
+        "openai",
+        256,
+        play.url.removeprefix("http://"),
+    )
     assert found["norm"] == pytest.approx(1)
     assert found["selfSimilarity"] == pytest.approx(1)
     assert found["ms"] > 0
@@ -305,6 +328,7 @@ def test_the_one_that_was_given_up_can_be_tried_out(play: Play) -> None:
 
 
 # --- all of it -----------------------------------------------------------------------------------------------------
+
 
 def test_a_name_alone_is_enough() -> None:
     chain = Chain("scripted", lambda error: pytest.fail(str(error)))
@@ -355,8 +379,9 @@ caller.join()
 
 def test_a_provider_that_never_answers_does_not_delay_the_end_of_the_process(play: Play) -> None:
     play.usual = hang
-    process = subprocess.Popen([sys.executable, "-c", QUIT, play.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", QUIT, play.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert play.hanging.acquire(timeout=LONG)
     out, _ = process.communicate("quit\n", timeout=LONG)
     assert out.split() == ["cancelled"]

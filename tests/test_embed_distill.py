@@ -12,8 +12,19 @@ from memory_tui.embed import distill
 from memory_tui.embed.builtin import Builtin
 
 WIDTH, INNER, LAYERS, HEADS = 256, 64, 2, 4
-VOCABULARY = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"[unused{n}]" for n in range(1, 994)),
-              "!", "#", "a", *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300))]
+VOCABULARY = [
+    "[PAD]",
+    "[unused0]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *(f"[unused{n}]" for n in range(1, 994)),
+    "!",
+    "#",
+    "a",
+    *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +34,18 @@ def model() -> distill.Model:
     def array(*shape: int):
         return random.normal(0, 0.3, shape).astype(np.float32)
 
-    weights = {f"embeddings.{name}_embeddings.weight": array(rows, WIDTH)
-               for name, rows in (("word", len(VOCABULARY)), ("position", 8), ("token_type", 2))}
-    shapes = {"attention.self.query": (WIDTH, WIDTH), "attention.self.key": (WIDTH, WIDTH),
-              "attention.self.value": (WIDTH, WIDTH), "attention.output.dense": (WIDTH, WIDTH),
-              "intermediate.dense": (INNER, WIDTH), "output.dense": (WIDTH, INNER)}
+    weights = {
+        f"embeddings.{name}_embeddings.weight": array(rows, WIDTH)
+        for name, rows in (("word", len(VOCABULARY)), ("position", 8), ("token_type", 2))
+    }
+    shapes = {
+        "attention.self.query": (WIDTH, WIDTH),
+        "attention.self.key": (WIDTH, WIDTH),
+        "attention.self.value": (WIDTH, WIDTH),
+        "attention.output.dense": (WIDTH, WIDTH),
+        "intermediate.dense": (INNER, WIDTH),
+        "output.dense": (WIDTH, INNER),
+    }
     norms = ["embeddings.LayerNorm"]
     for layer in range(LAYERS):
         name = f"encoder.layer.{layer}"
@@ -49,9 +67,15 @@ def _by_hand(model: distill.Model, ids: list[int]):
     def dense(name, x):
         return w[f"{name}.weight"] @ x + w[f"{name}.bias"]
 
-    xs = [norm("embeddings.LayerNorm", w["embeddings.word_embeddings.weight"][token]
-               + w["embeddings.position_embeddings.weight"][at] + w["embeddings.token_type_embeddings.weight"][0])
-          for at, token in enumerate(ids)]
+    xs = [
+        norm(
+            "embeddings.LayerNorm",
+            w["embeddings.word_embeddings.weight"][token]
+            + w["embeddings.position_embeddings.weight"][at]
+            + w["embeddings.token_type_embeddings.weight"][0],
+        )
+        for at, token in enumerate(ids)
+    ]
     size = WIDTH // HEADS
     for layer in range(LAYERS):
         name = f"encoder.layer.{layer}"

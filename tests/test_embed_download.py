@@ -40,8 +40,13 @@ def background() -> Iterator[Background]:
 
 
 def settings(shelf: Shelf, folder: Path, seen: list[Progress] | None = None, **env: str) -> ProviderSettings:
-    return settings_for(None, "local", model_cache=folder, env={"HF_ENDPOINT": shelf.url, **env}.get,
-                        on_progress=(seen if seen is not None else []).append)
+    return settings_for(
+        None,
+        "local",
+        model_cache=folder,
+        env={"HF_ENDPOINT": shelf.url, **env}.get,
+        on_progress=(seen if seen is not None else []).append,
+    )
 
 
 def get(background: Background, text: str, *args: Any, **more: Any) -> Path:
@@ -66,8 +71,11 @@ def test_after_a_break_it_goes_on_where_it_stopped(shelf: Shelf, background: Bac
     shelf.break_after = 400_000
     path = get(background, URI, shelf, tmp_path)
     assert path.read_bytes() == MODEL
-    ranges = [headers["Range"] for where, headers in shelf.asked
-              if where.startswith("/files/") and headers.get("Range", "bytes=0-0") != "bytes=0-0"]
+    ranges = [
+        headers["Range"]
+        for where, headers in shelf.asked
+        if where.startswith("/files/") and headers.get("Range", "bytes=0-0") != "bytes=0-0"
+    ]
     assert len(ranges) == 1
     assert 0 < int(ranges[0].removeprefix("bytes=").rstrip("-")) <= 400_000
 

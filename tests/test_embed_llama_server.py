@@ -39,9 +39,28 @@ def url() -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-m", "llama_cpp.server", "--model", str(MODEL), "--embedding", "true", "--n_ctx", "512",
-         "--n_batch", "512", "--n_ubatch", "512", "--port", str(port), "--verbose", "false"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        [
+            sys.executable,
+            "-m",
+            "llama_cpp.server",
+            "--model",
+            str(MODEL),
+            "--embedding",
+            "true",
+            "--n_ctx",
+            "512",
+            "--n_batch",
+            "512",
+            "--n_ubatch",
+            "512",
+            "--port",
+            str(port),
+            "--verbose",
+            "false",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     base = f"http://127.0.0.1:{port}"
     try:
         _wait_for(base, process)
@@ -104,8 +123,12 @@ def test_notes_are_found_by_their_meaning(url: str, tmp_path: Path) -> None:
     config = tmp_path / "openclaw.json"
     section = {"provider": "openai", "model": "minilm", "remote": {"baseUrl": url}}
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    options = Options(workspace=str(notes.parent), config=str(config), index=str(tmp_path / "i"),
-                      changes=(("profile", "recommended"),))
+    options = Options(
+        workspace=str(notes.parent),
+        config=str(config),
+        index=str(tmp_path / "i"),
+        changes=(("profile", "recommended"),),
+    )
     with Engine.open(options) as engine:
         assert engine.sync().error == ""
         trace = engine.search("dessert with fruit")

@@ -30,7 +30,7 @@ MODEL = HERE.parents[1] / "shared" / "data" / "models" / "all-MiniLM-L6-v2-q8_0.
 REFERENCE = HERE / "embed_reference.json"
 
 # A stand-in for the worker that keeps to its protocol: what it does is told by the text.
-STAND_IN = '''
+STAND_IN = """
 import array, json, os, sys, time
 def say(header, data=b""):
     sys.stdout.buffer.write(json.dumps(header).encode() + b"\\n" + data)
@@ -53,7 +53,7 @@ for line in sys.stdin:
         say({"error": "no room"}); continue
     row = {"nan": [float("nan"), 0, 0], "zero": [0, 0, 0]}.get(text, [3.0, 0.0, len(text)])
     say({"dims": 3}, array.array("f", row).tobytes())
-'''
+"""
 
 
 @pytest.fixture
@@ -125,10 +125,16 @@ def test_a_model_that_crashed_once_is_started_again(tmp_path: Path, script: Path
     provider.close()
 
 
-@pytest.mark.parametrize(("mode", "state", "words"), [
-    ("broken", State.BROKEN, "unknown architecture"), ("aborts", State.CRASHED, "GGML_ASSERT")])
+@pytest.mark.parametrize(
+    ("mode", "state", "words"),
+    [("broken", State.BROKEN, "unknown architecture"), ("aborts", State.CRASHED, "GGML_ASSERT")],
+)
 def test_a_model_that_cannot_be_loaded_says_why(
-    tmp_path: Path, script: Path, mode: str, state: State, words: str,
+    tmp_path: Path,
+    script: Path,
+    mode: str,
+    state: State,
+    words: str,
 ) -> None:
     provider = local(tmp_path, script, mode)
     with pytest.raises(ProviderFailure, match=words) as caught:
@@ -138,8 +144,9 @@ def test_a_model_that_cannot_be_loaded_says_why(
     provider.close()
 
 
-@pytest.mark.parametrize(("text", "state"), [
-    ("nan", State.MALFORMED), ("zero", State.MALFORMED), ("refuse", State.BROKEN)])
+@pytest.mark.parametrize(
+    ("text", "state"), [("nan", State.MALFORMED), ("zero", State.MALFORMED), ("refuse", State.BROKEN)]
+)
 def test_an_answer_that_is_no_vector_is_not_kept(tmp_path: Path, script: Path, text: str, state: State) -> None:
     provider = local(tmp_path, script)
     assert fails(provider, text).state is state
@@ -195,7 +202,8 @@ def test_closing_ends_the_process_at_once(tmp_path: Path, script: Path) -> None:
 
 
 def test_a_process_that_dies_slowly_is_not_waited_for_and_not_forgotten(
-        tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker, "_GOODBYE_SECONDS", 0.0)
     provider = local(tmp_path, script)
     _ = provider.identity
@@ -236,6 +244,7 @@ def test_auto_takes_a_local_model_only_when_its_file_is_there(tmp_path: Path, in
 
 # --- the real thing ------------------------------------------------------------------------------------------------
 
+
 def real(**more: Any) -> Local:
     if importlib.util.find_spec("llama_cpp") is None:
         pytest.skip("llama-cpp-python is not installed")
@@ -263,15 +272,17 @@ def test_vectors_agree_with_the_recorded_reference(minilm: Local) -> None:
 
 def test_text_over_the_models_limit_is_not_cut(minilm: Local) -> None:
     text = "red apples and green pears. " * 150
-    whole, cut, other = minilm.embed([text + "The quarterly tax report is due. " * 60, text,
-                                      "The quarterly tax report is due."], "document")
+    whole, cut, other = minilm.embed(
+        [text + "The quarterly tax report is due. " * 60, text, "The quarterly tax report is due."], "document"
+    )
     assert whole @ other > cut @ other + 0.2
     assert minilm.embed(["x" * 5_000, "字" * 1500], "document").any(axis=1).all()
 
 
 @pytest.mark.parametrize(("refused", "asked"), [((), [True]), ((True,), [True, False])])
 def test_flash_attention_is_used_where_there_is_code_for_it(
-        monkeypatch: pytest.MonkeyPatch, refused: tuple[bool, ...], asked: list[bool]) -> None:
+    monkeypatch: pytest.MonkeyPatch, refused: tuple[bool, ...], asked: list[bool]
+) -> None:
     """What it saves is measured by `tests/bench/providers.py`."""
     wishes: list[bool] = []
 

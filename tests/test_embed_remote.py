@@ -160,17 +160,24 @@ def test_once_answered_the_length_stays(play: Play) -> None:
 ERRORS = [
     (status(401, {"error": {"message": "Incorrect API key provided"}}), State.BAD_KEY, 1),
     (status(403, {"error": "forbidden"}), State.BAD_KEY, 1),
-    (status(400, {"error": {"message": "API key not valid. Please pass a valid API key."}}),
-     State.BAD_KEY, 1),
-    (status(404, {"error": {"message": "The model `x` does not exist", "code": "model_not_found"}}),
-     State.UNKNOWN_MODEL, 1),
+    (status(400, {"error": {"message": "API key not valid. Please pass a valid API key."}}), State.BAD_KEY, 1),
+    (
+        status(404, {"error": {"message": "The model `x` does not exist", "code": "model_not_found"}}),
+        State.UNKNOWN_MODEL,
+        1,
+    ),
     (status(400, {"error": {"message": "Invalid model: x"}}), State.UNKNOWN_MODEL, 1),
     (status(400, {"error": 'model "x" not found, try pulling it first'}), State.UNKNOWN_MODEL, 1),
     (status(402, {"message": "payment"}), State.QUOTA, 1),
     (status(429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}), State.QUOTA, 1),
     (status(429, {"error": {"message": "slow down"}}), State.RATE_LIMIT, 3),
-    (status(429, {"error": {"message": "used up", "details": [
-        {"quotaId": "EmbedContentRequestsPerDayPerProject"}]}}), State.QUOTA, 1),
+    (
+        status(
+            429, {"error": {"message": "used up", "details": [{"quotaId": "EmbedContentRequestsPerDayPerProject"}]}}
+        ),
+        State.QUOTA,
+        1,
+    ),
     (status(400, {"error": {"message": "something else"}}), State.REFUSED, 1),
     (status(418, "tea"), State.REFUSED, 1),
     (status(500, "oops"), State.SERVER, 3),
@@ -185,7 +192,10 @@ ERRORS = [
 
 @pytest.mark.parametrize(("reply", "state", "calls"), ERRORS)
 def test_every_error_has_its_state_and_only_passing_ones_are_tried_again(
-    play: Play, reply: object, state: State, calls: int,
+    play: Play,
+    reply: object,
+    state: State,
+    calls: int,
 ) -> None:
     play.usual = reply
     time = Time()

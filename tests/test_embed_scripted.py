@@ -18,8 +18,9 @@ def test_cosines_are_those_of_the_real_program(version: str, oracle_data) -> Non
     # Both versions were asked about one workspace with one chunking; a vector of zeros is scored otherwise there.
     lines = (oracle_data / "2026.3.13" / "default" / "chunks.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    chunks = dict(zip((row["id"] for row in rows), SCRIPTED.embed([row["text"] for row in rows], "document"),
-                      strict=True))
+    chunks = dict(
+        zip((row["id"] for row in rows), SCRIPTED.embed([row["text"] for row in rows], "document"), strict=True)
+    )
     compared = 0
     for line in (oracle_data / version / "default" / "queries.jsonl").read_text(encoding="utf-8").splitlines():
         asked = json.loads(line)

@@ -47,7 +47,11 @@ def test_openai(play: Play) -> None:
 def test_openai_with_dimensions_and_input_types(play: Play) -> None:
     more = {"output_dimensionality": 256, "input_type": "passage", "query_input_type": "query"}
     assert asked(play, "openai", "query", ["a"], **more)[2] == {
-        "model": "text-embedding-3-small", "input": ["a"], "dimensions": 256, "input_type": "query"}
+        "model": "text-embedding-3-small",
+        "input": ["a"],
+        "dimensions": 256,
+        "input_type": "query",
+    }
     assert asked(play, "openai", "document", ["a"], **more)[2]["input_type"] == "passage"
 
 
@@ -86,7 +90,10 @@ def test_voyage_is_told_the_input_type(play: Play) -> None:
     assert (path, body) == ("/embeddings", {"model": "voyage-4", "input": ["a"], "input_type": "query"})
     assert headers["Authorization"] == f"Bearer {KEY}"
     assert asked(play, "voyage", "document", ["a"])[2] == {
-        "model": "voyage-4-large", "input": ["a"], "input_type": "document"}
+        "model": "voyage-4-large",
+        "input": ["a"],
+        "input_type": "document",
+    }
 
 
 def test_ollama_embeds_a_text_over_its_context_in_parts_and_cuts_nothing(play: Play) -> None:
@@ -128,12 +135,16 @@ def test_gemini_001_has_task_types(play: Play) -> None:
     assert body == {"content": {"parts": [{"text": "a"}]}, "taskType": "RETRIEVAL_QUERY"}
     assert headers["x-goog-api-key"] == KEY
     assert "Authorization" not in headers
-    path, _, body = asked(play, "gemini", "document", ["a", "b"], model="google/gemini-embedding-001",
-                          output_dimensionality=256)
+    path, _, body = asked(
+        play, "gemini", "document", ["a", "b"], model="google/gemini-embedding-001", output_dimensionality=256
+    )
     assert path == "/models/gemini-embedding-001:batchEmbedContents"
     assert body["requests"][1] == {
-        "content": {"parts": [{"text": "b"}]}, "taskType": "RETRIEVAL_DOCUMENT", "outputDimensionality": 256,
-        "model": "models/gemini-embedding-001"}
+        "content": {"parts": [{"text": "b"}]},
+        "taskType": "RETRIEVAL_DOCUMENT",
+        "outputDimensionality": 256,
+        "model": "models/gemini-embedding-001",
+    }
 
 
 def test_gemini_2_has_prefixes_and_a_size(play: Play) -> None:
@@ -175,19 +186,25 @@ def test_gemini_keys_come_from_the_environment_and_take_turns_when_one_is_spent(
 
 
 def test_a_configured_key_may_name_geminis_variable(play: Play) -> None:
-    _, headers, _ = asked(play, "gemini", "query", ["a"], api_keys=(Secret("GOOGLE_API_KEY"),),
-                          env={"GOOGLE_API_KEY": "from-env", "GEMINI_API_KEY": "other"}.get)
+    _, headers, _ = asked(
+        play,
+        "gemini",
+        "query",
+        ["a"],
+        api_keys=(Secret("GOOGLE_API_KEY"),),
+        env={"GOOGLE_API_KEY": "from-env", "GEMINI_API_KEY": "other"}.get,
+    )
     assert headers["x-goog-api-key"] == "from-env"
 
 
 def test_ollama(play: Play) -> None:
     path, headers, body = asked(play, "ollama", "document", ["a", "b"], base_url=f"{play.url}/V1/", api_keys=())
-    assert (path, body) == ("/api/embed", {
-        "model": "nomic-embed-text", "input": ["a", "b"], "truncate": False})
+    assert (path, body) == ("/api/embed", {"model": "nomic-embed-text", "input": ["a", "b"], "truncate": False})
     assert "Authorization" not in headers
     assert asked(play, "ollama", "query", ["a"])[2]["input"] == ["search_query: a"]
     assert asked(play, "ollama", "query", ["{} a"], model="ollama/mxbai-embed-large:latest")[2]["input"] == [
-        "Represent this sentence for searching relevant passages: {} a"]
+        "Represent this sentence for searching relevant passages: {} a"
+    ]
     assert asked(play, "ollama", "query", ["a"], model="all-minilm")[2]["input"] == ["a"]
 
 
@@ -211,9 +228,16 @@ def test_a_model_that_ollama_lacks_is_unknown(play: Play) -> None:
     provider.close()
 
 
-@pytest.mark.parametrize(("name", "variable"), [
-    ("openai", "OPENAI_API_KEY"), ("voyage", "VOYAGE_API_KEY"), ("mistral", "MISTRAL_API_KEY"),
-    ("gemini", "GEMINI_API_KEY"), ("gemini", "GOOGLE_API_KEY")])
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("openai", "OPENAI_API_KEY"),
+        ("voyage", "VOYAGE_API_KEY"),
+        ("mistral", "MISTRAL_API_KEY"),
+        ("gemini", "GEMINI_API_KEY"),
+        ("gemini", "GOOGLE_API_KEY"),
+    ],
+)
 def test_a_key_is_needed_and_may_come_from_the_environment(name: str, variable: str) -> None:
     with pytest.raises(ProviderFailure, match="No API key found for provider") as caught:
         registry.create(name, ProviderSettings(env={variable: "  "}.get))
@@ -223,7 +247,9 @@ def test_a_key_is_needed_and_may_come_from_the_environment(name: str, variable: 
 
 
 @pytest.mark.parametrize("name", REMOTE)
-@pytest.mark.parametrize("address", ["ftp://host", "host/v1", "http://", "http://[::1", "http://h:99999", "http://h\nx"])
+@pytest.mark.parametrize(
+    "address", ["ftp://host", "host/v1", "http://", "http://[::1", "http://h:99999", "http://h\nx"]
+)
 def test_an_address_that_cannot_be_asked_is_refused(name: str, address: str) -> None:
     with pytest.raises(ProviderFailure, match=r"remote\.baseUrl"):
         registry.create(name, settings_for(None, name, base_url=address))
@@ -235,19 +261,41 @@ def sha(value: Any) -> str:
 
 def test_fingerprints_are_the_documented_ones() -> None:
     assert openai(settings_for(None)).key == "c03eebd0dbf911b9e937d66411651b4976ddde97fb3a820da68c2176068e449d"
-    assert openai(settings_for(None, base_url="https://h/v1/", headers={"X-b": "2", "authorization": "s", "a": "1"})
-                  ).key == sha({"provider": "openai", "baseUrl": "https://h/v1/", "model": "text-embedding-3-small",
-                                "headers": [["a", "1"], ["Content-Type", "application/json"], ["X-b", "2"]]})
-    assert gemini(settings_for(None, output_dimensionality=768, model="gemini-embedding-2")).key == sha({
-        "provider": "gemini", "baseUrl": "https://generativelanguage.googleapis.com/v1beta",
-        "model": "gemini-embedding-2", "outputDimensionality": 768, "headers": []})
+    assert openai(
+        settings_for(None, base_url="https://h/v1/", headers={"X-b": "2", "authorization": "s", "a": "1"})
+    ).key == sha(
+        {
+            "provider": "openai",
+            "baseUrl": "https://h/v1/",
+            "model": "text-embedding-3-small",
+            "headers": [["a", "1"], ["Content-Type", "application/json"], ["X-b", "2"]],
+        }
+    )
+    assert gemini(settings_for(None, output_dimensionality=768, model="gemini-embedding-2")).key == sha(
+        {
+            "provider": "gemini",
+            "baseUrl": "https://generativelanguage.googleapis.com/v1beta",
+            "model": "gemini-embedding-2",
+            "outputDimensionality": 768,
+            "headers": [],
+        }
+    )
     assert voyage(settings_for(None)).key == sha({"provider": "voyage", "model": "voyage-4-large"})
 
 
 def test_another_endpoint_model_or_size_is_another_space() -> None:
-    keys = [make(settings_for(None, **more)).key for make in (openai, voyage) for more in (
-        {}, {"base_url": "http://h/v1"}, {"headers": {"x": "1"}}, {"model": "m"}, {"output_dimensionality": 512},
-        {"document_input_type": "passage"})]
+    keys = [
+        make(settings_for(None, **more)).key
+        for make in (openai, voyage)
+        for more in (
+            {},
+            {"base_url": "http://h/v1"},
+            {"headers": {"x": "1"}},
+            {"model": "m"},
+            {"output_dimensionality": 512},
+            {"document_input_type": "passage"},
+        )
+    ]
     assert len(set(keys)) == len(keys)
 
 

@@ -57,8 +57,13 @@ def heard() -> Heard:
 
 @pytest.fixture
 def engine(workspace: Path, tmp_path: Path, heard: Heard) -> Iterator[Engine]:
-    options = Options(workspace=str(workspace), index=str(tmp_path / "i" / "index.sqlite"), provider="scripted",
-                      changes=(("sync.watchDebounceMs", "50"),), now=1_795_000_000.0)
+    options = Options(
+        workspace=str(workspace),
+        index=str(tmp_path / "i" / "index.sqlite"),
+        provider="scripted",
+        changes=(("sync.watchDebounceMs", "50"),),
+        now=1_795_000_000.0,
+    )
     with Engine.open(options, heard) as opened:
         yield opened
 
@@ -168,7 +173,8 @@ def test_a_cancelled_search_stops(engine: Engine) -> None:
 
 
 def test_searches_go_on_while_files_are_indexed(
-        engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from memory_tui.index import writes
 
     real, writing, answered = writes.replace_files, threading.Semaphore(0), threading.Semaphore(0)
@@ -200,8 +206,14 @@ def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, 
     place = str(tmp_path / "index.sqlite")
     answers = []
     for once, vec0 in ((False, "on"), (True, "on"), (True, "off")):
-        options = Options(workspace=str(workspace), index=place, provider="builtin", now=1_795_000_000.0, once=once,
-                          changes=(("store.vector.enabled", vec0),))
+        options = Options(
+            workspace=str(workspace),
+            index=place,
+            provider="builtin",
+            now=1_795_000_000.0,
+            once=once,
+            changes=(("store.vector.enabled", vec0),),
+        )
         with Engine.open(options) as asked:
             asked.sync()
             for query in ("garden 3 coffee", "omada router", "zebra crossing"):
@@ -212,8 +224,9 @@ def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, 
                     found = int((~np.isnan(evidence.cosine)).sum())  # type: ignore[operator, arg-type]
                     assert (found < 1000) == (once and vec0 == "on" and asked.status().vector["available"])
     third = len(answers) // 3
-    for (_, query, profile, whole), *others in zip(answers[:third], answers[third:2 * third], answers[2 * third:],
-                                                   strict=True):
+    for (_, query, profile, whole), *others in zip(
+        answers[:third], answers[third : 2 * third], answers[2 * third :], strict=True
+    ):
         for _, _, _, other in others:
             assert [c.chunk.id for c in other.recalled] == [c.chunk.id for c in whole.recalled], (query, profile)
             assert [c.score for c in other.recalled] == pytest.approx([c.score for c in whole.recalled], abs=1e-6)
@@ -231,8 +244,9 @@ def test_two_engines_share_one_index(engine: Engine, workspace: Path) -> None:
 
 def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine: Engine, workspace: Path) -> None:
     engine.sync()
-    options = Options(workspace=str(workspace), index=str(engine.plan.index), provider="builtin",
-                      changes=(("sync.onSearch", "off"),))
+    options = Options(
+        workspace=str(workspace), index=str(engine.plan.index), provider="builtin", changes=(("sync.onSearch", "off"),)
+    )
     with Engine.open(options) as other:
         trace = other.search("omada")
         assert trace.mode == "keywords only"
@@ -243,7 +257,8 @@ def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine
 
 
 def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
-        workspace: Path, tmp_path: Path, heard: Heard) -> None:
+    workspace: Path, tmp_path: Path, heard: Heard
+) -> None:
     for i in range(1500):
         (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 40)
     options = Options(workspace=str(workspace), index=str(tmp_path / "index.sqlite"), provider="scripted")
@@ -268,7 +283,9 @@ def test_a_closed_engine_takes_no_work(engine: Engine) -> None:
 
 
 def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software() -> None:
-    code = ("import sys, memory_tui.engine, memory_tui.cli, memory_tui.report\n"
-            "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles', 'numpy'}"
-            " & set(sys.modules)))")
+    code = (
+        "import sys, memory_tui.engine, memory_tui.cli, memory_tui.report\n"
+        "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles', 'numpy'}"
+        " & set(sys.modules)))"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

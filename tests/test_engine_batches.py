@@ -59,15 +59,39 @@ class World:
 
     def open(self, *, once: bool = False) -> Engine:
         path = self.folder / "openclaw.json"
-        remote = {"baseUrl": f"{self.host or self.play.url}/v1", "apiKey": KEY,
-                  "batch": {"enabled": True, **self.batch}}
-        path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": {
-            "provider": "openai", "model": "small", "chunking": {"tokens": self.tokens, "overlap": 0},
-            "sync": {"watch": False, "onSessionStart": self.at_start},
-            "remote": remote}}}}))
-        return Engine.open(Options(
-            workspace=str(self.folder / "notes"), config=str(path), provider="openai", index=str(self.index),
-            once=once, changes=(("remote.withholdSecrets", self.withhold),)), self.events.append)
+        remote = {
+            "baseUrl": f"{self.host or self.play.url}/v1",
+            "apiKey": KEY,
+            "batch": {"enabled": True, **self.batch},
+        }
+        path.write_text(
+            json.dumps(
+                {
+                    "agents": {
+                        "defaults": {
+                            "memorySearch": {
+                                "provider": "openai",
+                                "model": "small",
+                                "chunking": {"tokens": self.tokens, "overlap": 0},
+                                "sync": {"watch": False, "onSessionStart": self.at_start},
+                                "remote": remote,
+                            }
+                        }
+                    }
+                }
+            )
+        )
+        return Engine.open(
+            Options(
+                workspace=str(self.folder / "notes"),
+                config=str(path),
+                provider="openai",
+                index=str(self.index),
+                once=once,
+                changes=(("remote.withholdSecrets", self.withhold),),
+            ),
+            self.events.append,
+        )
 
     @property
     def index(self) -> Path:
@@ -93,9 +117,15 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     (tmp_path / "notes").mkdir()
     with serving(BatchPlay(), BatchHandler) as play:
         found = World(play, tmp_path)
-        monkeypatch.setattr(providing, "settings", lambda choices, consents: replace(
-            usual(choices, consents), clock=found.time.clock(),
-            jobs=replace(usual(choices, consents).jobs, least=found.least)))
+        monkeypatch.setattr(
+            providing,
+            "settings",
+            lambda choices, consents: replace(
+                usual(choices, consents),
+                clock=found.time.clock(),
+                jobs=replace(usual(choices, consents).jobs, least=found.least),
+            ),
+        )
         yield found
 
 
@@ -124,7 +154,10 @@ def test_many_texts_go_through_a_job_and_nothing_directly(world: World) -> None:
     # The same news three times is told once.
     assert world.play.count("GET /batches") == 4
     assert [(news.stage, news.done, news.total) for news in world.news] == [
-        ("submitted", 0, 10), ("running", 5, 7), ("done", 10, 10)]
+        ("submitted", 0, 10),
+        ("running", 5, 7),
+        ("done", 10, 10),
+    ]
 
 
 def test_nothing_of_the_notes_stays_at_the_provider(world: World) -> None:
@@ -149,8 +182,7 @@ def everything_sent(world: World) -> str:
 
 
 @pytest.mark.parametrize("when", ["always", "after it was claimed"])
-def test_what_looks_like_a_secret_is_in_no_job(
-        world: World, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+def test_what_looks_like_a_secret_is_in_no_job(world: World, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     # The server on loopback is the proxy on the way to a provider elsewhere.
     monkeypatch.setenv("HTTP_PROXY", world.play.url)
     world.host = "http://embed.example"
@@ -409,7 +441,8 @@ def test_a_job_that_another_process_finished_is_no_failure(world: World) -> None
 
 
 def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(
-        world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Full(io.BytesIO):
         def write(self, data: Any) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")

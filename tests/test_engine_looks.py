@@ -33,6 +33,7 @@ class Looks:
                 if isinstance(path, str | Path) and str(path).startswith(below) and str(path).endswith(".md"):
                     self.files.append(str(path))
                 return real[name](path, *arguments, **named)
+
             return ask
 
         def writing() -> bool:
@@ -58,8 +59,12 @@ class Life:
             note.write_text(f"note {number}")
             os.utime(note, LONG_AGO)
         self.heard = Heard()
-        self.engine = Engine.open(Options(workspace=str(folder), index=str(index), provider="none",
-                                          changes=(("sync.watchDebounceMs", "50"),)), self.heard)
+        self.engine = Engine.open(
+            Options(
+                workspace=str(folder), index=str(index), provider="none", changes=(("sync.watchDebounceMs", "50"),)
+            ),
+            self.heard,
+        )
         self.engine.sync()
         self.engine.set_watching(True)
         self.heard.wait_for(lambda e: isinstance(e, events.SyncFinished) and e.reason == "watch")
@@ -99,7 +104,9 @@ def test_a_save_among_5000_notes_costs_a_handful_of_stats(life: Life, monkeypatc
     (memory / "4" / "900.md").unlink()
     life.removed("memory/4/900.md")
     assert (set(looks.files), looks.folders) == (
-        {str(memory / "3" / "700.md"), str(memory / "3" / "new.md"), str(memory / "4" / "900.md")}, 0)
+        {str(memory / "3" / "700.md"), str(memory / "3" / "new.md"), str(memory / "4" / "900.md")},
+        0,
+    )
     assert len(looks.files) < 60
     # Whoever looks at everything sees that nothing else is to be done.
     status = life.engine.status()
@@ -109,8 +116,11 @@ def test_a_save_among_5000_notes_costs_a_handful_of_stats(life: Life, monkeypatc
 def test_an_edit_made_here_is_looked_at_alone(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = Looks(life.engine.workspace / "memory", monkeypatch)
     curator = life.engine.curator
-    curator.apply(Change("edit", "a line more", (
-        FileChange("memory/0/1.md", curator.read("memory/0/1.md"), b"note 1\n- a zebra\n"),)))
+    curator.apply(
+        Change(
+            "edit", "a line more", (FileChange("memory/0/1.md", curator.read("memory/0/1.md"), b"note 1\n- a zebra\n"),)
+        )
+    )
     life.indexed("memory/0/1.md")
     assert looks.folders == 0
     assert {Path(path).name for path in looks.files} == {"1.md"}
@@ -132,10 +142,12 @@ def test_what_comes_with_a_folder_is_found_by_a_look_at_everything(life: Life, t
 
 
 def test_what_the_watcher_missed_is_named_by_the_status_and_found_by_the_sweep(
-        life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = watch._named
-    monkeypatch.setattr(watch, "_named", lambda changes: frozenset(
-        path for path in real(changes) or () if not path.endswith("lost.md")))
+    monkeypatch.setattr(
+        watch, "_named", lambda changes: frozenset(path for path in real(changes) or () if not path.endswith("lost.md"))
+    )
     life.save("memory/0/lost.md", "a zebra")
     life.save("memory/0/seen.md", "a lion")
     life.indexed("memory/0/seen.md")
@@ -146,7 +158,8 @@ def test_what_the_watcher_missed_is_named_by_the_status_and_found_by_the_sweep(
 
 
 def test_a_note_that_cannot_be_read_stays_named_whatever_else_is_saved(
-        life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from memory_tui.workspace import document
 
     real = document.of_bytes

@@ -35,8 +35,12 @@ def heard() -> Heard:
 
 @pytest.fixture
 def options(workspace: Path, tmp_path: Path) -> Options:
-    return Options(workspace=str(workspace), index=str(tmp_path / "i" / "index.sqlite"), provider="scripted",
-                   changes=(("sync.watchDebounceMs", "50"),))
+    return Options(
+        workspace=str(workspace),
+        index=str(tmp_path / "i" / "index.sqlite"),
+        provider="scripted",
+        changes=(("sync.watchDebounceMs", "50"),),
+    )
 
 
 @pytest.fixture
@@ -46,8 +50,12 @@ def engine(options: Options, heard: Heard) -> Iterator[Engine]:
 
 
 def with_changes(options: Options, *changes: tuple[str, str]) -> Options:
-    return Options(workspace=options.workspace, index=options.index, provider=options.provider,
-                   changes=(*options.changes, *changes))
+    return Options(
+        workspace=options.workspace,
+        index=options.index,
+        provider=options.provider,
+        changes=(*options.changes, *changes),
+    )
 
 
 class Gate:
@@ -149,8 +157,9 @@ def test_a_rebuild_is_estimated(engine: Engine) -> None:
     assert (known.files, known.chunks, known.to_embed, known.usd) == (12, engine.status().chunks, 0, 0.0)
 
 
-def test_what_nobody_may_or_can_embed_costs_nothing(options: Options, tmp_path: Path,
-                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nobody_may_or_can_embed_costs_nothing(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Engine.open(replace(options, provider="none")) as engine:
         assert (engine.estimate().to_embed, engine.estimate().usd) == (0, 0.0)
     with Engine.open(replace(options, provider="openai")) as engine:
@@ -163,8 +172,10 @@ def test_what_nobody_may_or_can_embed_costs_nothing(options: Options, tmp_path: 
         assert sent.usd == pytest.approx(0.02 * sent.tokens / 1e6)
         assert forecast.usd == pytest.approx(0.02 * forecast.tokens / 1e6)
     config = tmp_path / "memory-tui.json"
-    config.write_text('{"agents": {"defaults": {"memorySearch": {"provider": "openai", "remote": {'
-                      '"baseUrl": "https://embed.example/v1", "apiKey": "sk-test"}}}}}')
+    config.write_text(
+        '{"agents": {"defaults": {"memorySearch": {"provider": "openai", "remote": {'
+        '"baseUrl": "https://embed.example/v1", "apiKey": "sk-test"}}}}}'
+    )
     with Engine.open(replace(options, provider="", config=str(config))) as engine:
         assert engine.estimate().to_embed == 0, "nobody agreed to send it"
         engine.embedding.agree("openai", sync=False)
@@ -204,8 +215,12 @@ sys.stdin.readline()
 
 @pytest.fixture
 def keeper(workspace: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    child = subprocess.Popen([sys.executable, "-c", KEEP, str(workspace), str(tmp_path / "i" / "index.sqlite")],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", KEEP, str(workspace), str(tmp_path / "i" / "index.sqlite")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert child.stdout is not None
     assert child.stdout.readline() == "keeping\n"
     yield child
@@ -218,7 +233,8 @@ def named(pid: int) -> Callable[[events.Event], bool]:
 
 
 def test_a_second_app_reads_and_takes_over_when_the_first_ends(
-        engine: Engine, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]) -> None:
+    engine: Engine, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
+) -> None:
     engine.start()
     heard.wait_for(named(keeper.pid))
     assert engine.wait_idle(LONG)
@@ -244,7 +260,8 @@ def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper
 
 
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
-        engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from memory_tui.engine import outlook
 
     monkeypatch.setattr(outlook, "_YOUNG_SECONDS", 0.0)
@@ -263,8 +280,9 @@ def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
 def test_a_search_of_an_index_made_otherwise_says_so(engine: Engine, options: Options) -> None:
     engine.sync()
     engine.close()
-    with Engine.open(with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"),
-                                  ("sync.onSearch", "off"))) as other:
+    with Engine.open(
+        with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"), ("sync.onSearch", "off"))
+    ) as other:
         trace = other.search("gardens")
         assert trace.recalled
         [notice] = [notice for notice in trace.notices if notice.code == "rebuild"]
@@ -280,8 +298,10 @@ def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
 
 # --- by the clock --------------------------------------------------------------------------------------------------
 
+
 def test_without_a_watcher_the_interval_finds_what_was_saved(
-        options: Options, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: Options, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("memory_tui.engine.upkeep._MINUTE", 0.01)
     settings = (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))
     with Engine.open(with_changes(options, *settings), heard) as engine:
@@ -293,7 +313,8 @@ def test_without_a_watcher_the_interval_finds_what_was_saved(
 
 
 def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
-        engine: Engine, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine: Engine, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from memory_tui.index import watch
 
     monkeypatch.setattr("memory_tui.engine.clock.SWEEP_SECONDS", 0.1)

@@ -24,10 +24,22 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tup
         (folder / "memory" / f"2026-11-{day:02}.md").write_text(f"Router log number {day}\nThe garden got garlic\n")
 
     def go(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(["--workspace", str(folder), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted",
-                         "--now", "2026-11-20", *arguments])
+        code = cli.main(
+            [
+                "--workspace",
+                str(folder),
+                "--index",
+                str(tmp_path / "i.sqlite"),
+                "--provider",
+                "scripted",
+                "--now",
+                "2026-11-20",
+                *arguments,
+            ]
+        )
         printed = capsys.readouterr()
         return code, printed.out, printed.err
+
     return go
 
 
@@ -51,12 +63,26 @@ def test_json_has_the_promised_names(run: Callable[..., tuple[int, str, str]]) -
 
 
 def test_the_two_sides_of_a_chunk_that_was_no_candidate(run: Callable[..., tuple[int, str, str]]) -> None:
-    miss = answer(run, "omada router vlan", "memory/2026-11-11.md:2", "--profile", "openclaw-2026.3",
-                  "--set", "query.maxResults=1", "--set", "query.hybrid.candidateMultiplier=1")
+    miss = answer(
+        run,
+        "omada router vlan",
+        "memory/2026-11-11.md:2",
+        "--profile",
+        "openclaw-2026.3",
+        "--set",
+        "query.maxResults=1",
+        "--set",
+        "query.hybrid.candidateMultiplier=1",
+    )
     assert miss["verdict"]["kind"] == "outside_vector_pool"
     assert miss["verdict"]["rank"] > miss["verdict"]["pool"] == 1
-    assert miss["verdict"]["text"] == {"kind": "not_matched", "words": ["omada", "router", "vlan"],
-                                       "absent": ["omada", "vlan"], "nowhere": [], "join": "AND"}
+    assert miss["verdict"]["text"] == {
+        "kind": "not_matched",
+        "words": ["omada", "router", "vlan"],
+        "absent": ["omada", "vlan"],
+        "nowhere": [],
+        "join": "AND",
+    }
     assert miss["components"]["proposed"] is False
     assert miss["components"]["vector"]["cosine"] == miss["verdict"]["cosine"]
 
@@ -82,8 +108,9 @@ def test_flips_are_told_and_do_what_they_say(run: Callable[..., tuple[int, str, 
     turned = answer(run, *where, "--set", f"query.maxResults={flip['to']}")
     assert (turned["recalled"], turned["verdict"]["place"]) == (True, flip["place"])
     assert not answer(run, *where, "--set", f"query.maxResults={flip['to'] - 1}")["recalled"]
-    assert "not by minScore alone" in [item["sentence"].split(" (")[0] for item in miss["notAlone"]] or \
-        any(item["knob"] == "query.minScore" for item in miss["flips"])
+    assert "not by minScore alone" in [item["sentence"].split(" (")[0] for item in miss["notAlone"]] or any(
+        item["knob"] == "query.minScore" for item in miss["flips"]
+    )
     out = run("why", *where)[1]
     assert f"Recalled with results {flip['to']} ({wording.ordinal(flip['place'])})" in out
 

@@ -33,8 +33,9 @@ ages = st.lists(st.one_of(st.just(math.nan), st.floats(0, 200)), min_size=1, max
 
 @hypothesis_settings(max_examples=40, deadline=None)
 @given(ages, st.data(), st.integers(5, 60), st.integers(1, 4))
-def test_each_hit_fades_on_the_first_day_that_lacks_it(days: list[float], data: st.DataObject, half_life: int,
-                                                       results: int) -> None:
+def test_each_hit_fades_on_the_first_day_that_lacks_it(
+    days: list[float], data: st.DataObject, half_life: int, results: int
+) -> None:
     cosines = [data.draw(st.floats(0.3, 1.0)) for _ in days]
     found = made(cosines, {}, ages=days)
     settings = decaying(halfLifeDays=half_life, maxResults=results)

@@ -76,8 +76,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """The sample workspace."""
     out = tmp_path_factory.mktemp("flips")
     folder = demo.materialize(out / "notes", dt.date(2026, 11, 20))
-    with Engine.open(Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW,
-                             changes=(("sync.onSearch", "off"),))) as engine:
+    with Engine.open(
+        Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW, changes=(("sync.onSearch", "off"),))
+    ) as engine:
         engine.sync()
         yield engine
 
@@ -112,8 +113,14 @@ def test_a_flip_is_the_nearest_there_is(found: Evidence, settings: Settings, dat
         if key in (flipping.TEXT, HALF_LIFE, "profile"):
             continue
         knob, now = BY_KEY[key], recalled(found, settings, row)
-        real = next((value for value in outwards(knob, settings.values[key].value)
-                     if recalled(found, settings.update(turned(knob, value), "test"), row) != now), None)
+        real = next(
+            (
+                value
+                for value in outwards(knob, settings.values[key].value)
+                if recalled(found, settings.update(turned(knob, value), "test"), row) != now
+            ),
+            None,
+        )
         assert reported.get(key) == real, key
 
 

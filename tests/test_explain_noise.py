@@ -23,8 +23,11 @@ TODAY = dt.date(2026, 11, 20)
 
 def probes(nonsense: list[float], related: list[float], *, labelled: bool = True) -> Probes:
     """Questions whose best, or right, chunk has these cosines; all the weight is on cosines below."""
-    return Probes(tuple(Probe(evidence([cosine, cosine / 2], {})) for cosine in nonsense),
-                  tuple(Probe(evidence([0.0, cosine], {}), frozenset([1])) for cosine in related), labelled)
+    return Probes(
+        tuple(Probe(evidence([cosine, cosine / 2], {})) for cosine in nonsense),
+        tuple(Probe(evidence([0.0, cosine], {}), frozenset([1])) for cosine in related),
+        labelled,
+    )
 
 
 def by_cosine(profile: str = OPENCLAW, **changes: object) -> Settings:
@@ -66,15 +69,20 @@ def test_keyword_hits_that_cannot_pass() -> None:
     assert noise.measure(probes([0.1], [0.9]), half).doubts == ()
 
 
-@pytest.mark.parametrize(("nonsense", "related", "kinds"), [
-    ([0.5, 0.6, 0.7], [0.8, 0.9, 0.95], {BelowNoise}),
-    ([0.1, 0.2], [0.2, 0.25, 0.3], {AboveRight}),
-    ([0.1, 0.3, 0.5], [0.1, 0.3, 0.5], {Inseparable, AboveRight}),
-    ([0.1, 0.2], [0.8, 0.9], set()),
-])
+@pytest.mark.parametrize(
+    ("nonsense", "related", "kinds"),
+    [
+        ([0.5, 0.6, 0.7], [0.8, 0.9, 0.95], {BelowNoise}),
+        ([0.1, 0.2], [0.2, 0.25, 0.3], {AboveRight}),
+        ([0.1, 0.3, 0.5], [0.1, 0.3, 0.5], {Inseparable, AboveRight}),
+        ([0.1, 0.2], [0.8, 0.9], set()),
+    ],
+)
 def test_a_minscore_that_cannot_work_is_told(nonsense: list[float], related: list[float], kinds: set[type]) -> None:
-    floor = noise.measure(probes(nonsense, related), settings(
-        "openclaw-2026.2", vectorWeight=1.0, textWeight=0.0, minScore=0.35, **{"hybrid.enabled": False}))
+    floor = noise.measure(
+        probes(nonsense, related),
+        settings("openclaw-2026.2", vectorWeight=1.0, textWeight=0.0, minScore=0.35, **{"hybrid.enabled": False}),
+    )
     assert {type(found) for found in floor.doubts} == kinds
     assert (floor.suggested is None) == (Inseparable in kinds)
     for found in floor.doubts:
@@ -100,9 +108,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """The sample workspace."""
     out = tmp_path_factory.mktemp("noise")
     folder = demo.materialize(out / "notes", TODAY)
-    with Engine.open(Options(workspace=str(folder), index=str(out / "index.sqlite"),
-                             now=dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp(),
-                             changes=(("sync.onSearch", "off"),))) as engine:
+    with Engine.open(
+        Options(
+            workspace=str(folder),
+            index=str(out / "index.sqlite"),
+            now=dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp(),
+            changes=(("sync.onSearch", "off"),),
+        )
+    ) as engine:
         engine.sync()
         yield engine
 

@@ -20,8 +20,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """The sample workspace."""
     out = tmp_path_factory.mktemp("rephrase")
     folder = demo.materialize(out / "notes", dt.date(2026, 11, 20))
-    with Engine.open(Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW,
-                             changes=(("sync.onSearch", "off"),))) as engine:
+    with Engine.open(
+        Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW, changes=(("sync.onSearch", "off"),))
+    ) as engine:
         engine.sync()
         yield engine
 
@@ -64,7 +65,8 @@ def test_few_questions_are_asked(engine: Engine) -> None:
 
 def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Engine) -> None:
     settings = engine.with_profile("openclaw-2026.3").update(
-        {"query.maxResults": 1, "query.hybrid.candidateMultiplier": 1, "query.minScore": 0}, "test")
+        {"query.maxResults": 1, "query.hybrid.candidateMultiplier": 1, "query.minScore": 0}, "test"
+    )
     answer = engine.why(engine.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings)
     assert not answer.recalled
     found = of_answer(engine.gather, answer)

@@ -45,7 +45,11 @@ def test_a_row_that_nothing_proposes_stands_nowhere() -> None:
 
 def test_a_list_of_settings_gives_a_list_of_answers() -> None:
     found = evidence([0.9, 0.8, 0.7], {2: -9.0}, texts=["a b", "a b", "c"])
-    tries = [settings("openclaw-2026.3", maxResults=count, **{"mmr.enabled": mmr})
-             for count in (1, 2, 3) for mmr in (False, True)] + [settings("recommended")]
+    tries = [
+        settings("openclaw-2026.3", maxResults=count, **{"mmr.enabled": mmr})
+        for count in (1, 2, 3)
+        for mmr in (False, True)
+    ] + [settings("recommended")]
     assert Replay(found).recalled_each(tries) == [
-        tuple(c.chunk.rowid for c in rank(found, one).recalled) for one in tries]
+        tuple(c.chunk.rowid for c in rank(found, one).recalled) for one in tries
+    ]

@@ -31,8 +31,15 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
     opened: list[Engine] = []
 
     def run(question: str, *changes: tuple[str, str], provider: str = "scripted") -> tuple[Trace, Engine]:
-        engine = Engine.open(Options(workspace=str(workspace), index=str(tmp_path / f"{provider}.sqlite"), now=NOW,
-                                     provider=provider, changes=(("sync.watch", "false"), *changes)))
+        engine = Engine.open(
+            Options(
+                workspace=str(workspace),
+                index=str(tmp_path / f"{provider}.sqlite"),
+                now=NOW,
+                provider=provider,
+                changes=(("sync.watch", "false"), *changes),
+            )
+        )
         opened.append(engine)
         engine.sync()
         return engine.search(question), engine
@@ -43,11 +50,17 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
-@pytest.mark.parametrize(("changes", "provider", "side", "label"), [
-    ((("query.hybrid.enabled", "false"),), "scripted", "the vector alone", "sum"),
-    ((), "none", "the words alone", "sum"), ((), "scripted", "sum of both sides", "hybrid")])
-def test_each_line_is_true_and_they_add_up(ask: Ask, profile: str, changes: tuple[tuple[str, str], ...],
-                                           provider: str, side: str, label: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "provider", "side", "label"),
+    [
+        ((("query.hybrid.enabled", "false"),), "scripted", "the vector alone", "sum"),
+        ((), "none", "the words alone", "sum"),
+        ((), "scripted", "sum of both sides", "hybrid"),
+    ],
+)
+def test_each_line_is_true_and_they_add_up(
+    ask: Ask, profile: str, changes: tuple[tuple[str, str], ...], provider: str, side: str, label: str
+) -> None:
     trace, _ = ask("printer", *changes, ("profile", profile), ("query.minScore", "0"), provider=provider)
     assert trace.recalled
     for hit in trace.recalled:
@@ -105,8 +118,11 @@ def test_words_of_the_date_that_is_indexed_with_a_chunk_are_not_missing(ask: Ask
 @pytest.mark.parametrize("width", [40, 80])
 def test_a_low_pane_cuts_no_fact(ask: Ask, width: int) -> None:
     trace, _ = ask("外婆 药物过敏", ("vectorWeight", "0.9"))
-    facts = [*explain(trace.recalled[0], trace), terms_line("外婆", trace),
-             *(Line("notice", notice.message) for notice in trace.notices)]
+    facts = [
+        *explain(trace.recalled[0], trace),
+        terms_line("外婆", trace),
+        *(Line("notice", notice.message) for notice in trace.notices),
+    ]
     rows = ["".join(text for text, _ in row) for row in packed_rows(facts, width)]
     assert all(cell_len(row) <= width for row in rows)
     shown = "".join("".join(rows).split())
@@ -117,14 +133,18 @@ def test_a_low_pane_cuts_no_fact(ask: Ask, width: int) -> None:
 def test_weights_that_do_not_add_up_say_what_they_come_to(ask: Ask) -> None:
     trace, engine = ask("printer", ("vectorWeight", "0.9"))
     said = next(notice.message for notice in trace.notices if notice.code == "weights")
-    assert said == ("vectorWeight 0.9 (the command line) and textWeight 0.6 (profile recommended) do not add up to 1: "
-                    "they count as 0.60 and 0.40.")
+    assert said == (
+        "vectorWeight 0.9 (the command line) and textWeight 0.6 (profile recommended) do not add up to 1: "
+        "they count as 0.60 and 0.40."
+    )
     shown = dials(engine.settings, engine.settings)
     assert weighing(shown) == "weights .90 : .60 count as .60 : .40"
     vector = next(dial for dial in shown if dial.knob.key == "query.hybrid.vectorWeight")
     assert "counts as .60" in describe(vector)
     assert "vec .90→.60  txt .60→.40" in placed(shown, -1, "", 200)[0][0].plain
     assert engine.rank(engine.gather("printer"), engine.settings).recalled[0].vector.weight == pytest.approx(0.6)
-    turned = dials(engine.settings.update({"query.hybrid.vectorWeight": 0.7, "query.hybrid.textWeight": 0.3}, "here"),
-                   engine.settings)
+    turned = dials(
+        engine.settings.update({"query.hybrid.vectorWeight": 0.7, "query.hybrid.textWeight": 0.3}, "here"),
+        engine.settings,
+    )
     assert weighing(turned) == ""

@@ -41,8 +41,15 @@ class Asked:
 
 
 def opened(folder: Path, place_: Path, questions: list[str], provider: str = "builtin") -> Asked:
-    engine = Engine.open(Options(workspace=str(folder), index=str(place_ / "index.sqlite"), provider=provider, now=NOW,
-                                 changes=(("sync.onSearch", "off"),)))
+    engine = Engine.open(
+        Options(
+            workspace=str(folder),
+            index=str(place_ / "index.sqlite"),
+            provider=provider,
+            now=NOW,
+            changes=(("sync.onSearch", "off"),),
+        )
+    )
     engine.sync()
     found = engine.gather(questions[0])
     with engine._asking.reader() as store:
@@ -76,7 +83,7 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         folder = request.getfixturevalue("oracle_workspace")
         recorded = request.getfixturevalue("oracle_data") / "2026.3.13" / "default" / "queries.jsonl"
         every = [json.loads(line)["query"] for line in recorded.read_text("utf-8").split("\n") if line]
-        questions = [query for query in every if query.strip()][::max(1, len(every) // 16)][:16]
+        questions = [query for query in every if query.strip()][:: max(1, len(every) // 16)][:16]
     else:
         folder = out / "notes"
         questions = generated(folder)
@@ -102,7 +109,9 @@ def variants(engine: Engine) -> list[Settings]:
     decay = {"query.hybrid.temporalDecay.enabled": True, "query.hybrid.temporalDecay.halfLifeDays": 20}
     mmr = {"query.hybrid.mmr.enabled": True, "query.hybrid.mmr.lambda": 0.3, "query.minScore": 0.1}
     return [
-        ours, theirs, engine.with_profile("openclaw-2026.2").update({"query.maxResults": 2}, "test"),
+        ours,
+        theirs,
+        engine.with_profile("openclaw-2026.2").update({"query.maxResults": 2}, "test"),
         theirs.update({**decay, **mmr, "query.maxResults": 4}, "test"),
         theirs.update({"query.hybrid.enabled": False}, "test"),
         ours.update({"query.hybrid.mmr.enabled": True, "query.minScore": 0.3}, "test"),
@@ -205,7 +214,8 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(as
     for query in asked.questions[:5]:
         evidence = asked.engine.gather(query)
         narrow = asked.engine.with_profile(OPENCLAW).update(
-            {"query.maxResults": 2, "query.hybrid.candidateMultiplier": 2}, "test")
+            {"query.maxResults": 2, "query.hybrid.candidateMultiplier": 2}, "test"
+        )
         wide = narrow.update({"query.maxResults": 10, "query.hybrid.candidateMultiplier": 20}, "test")
         inquest, wider = Inquest(evidence, narrow), rank(evidence, wide)
         for real in (*wider.recalled, *wider.lost):
@@ -231,12 +241,15 @@ def test_a_subset_ranks_as_the_whole(asked: Asked) -> None:
         for settings in variants(asked.engine):
             one, other = rank(evidence, settings), rank(small, settings)
             assert [(c.chunk, c.score, c.verdict) for c in one.recalled] == [
-                (c.chunk, c.score, c.verdict) for c in other.recalled]
+                (c.chunk, c.score, c.verdict) for c in other.recalled
+            ]
             assert [(c.chunk, c.score, c.verdict) for c in one.lost] == [
-                (c.chunk, c.score, c.verdict) for c in other.lost]
+                (c.chunk, c.score, c.verdict) for c in other.lost
+            ]
 
 
 # --- gates that take something special -----------------------------------------------------------------------------
+
 
 def fate_of(evidence: Evidence, settings: Settings, row: int) -> fates.Fate:
     return Inquest(evidence, settings).fate(row, evidence.texts[row])
@@ -268,16 +281,24 @@ def test_a_provider_that_failed() -> None:
     assert "Timed out" in fate.cause
 
 
-@pytest.mark.parametrize(("typed", "meant"), [
-    ("memory/a.md", ("memory/a.md", None)), ("memory/a.md:12", ("memory/a.md", 12)),
-    ("memory/a.md:12-24", ("memory/a.md", 12)), ("MEMORY.md#L3-L9", ("MEMORY.md", 3)), ("a#L7", ("a", 7)),
-    ("C:/notes/a.md", ("C:/notes/a.md", None)), ("memory/a:b.md", ("memory/a:b.md", None)),
-])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("memory/a.md", ("memory/a.md", None)),
+        ("memory/a.md:12", ("memory/a.md", 12)),
+        ("memory/a.md:12-24", ("memory/a.md", 12)),
+        ("MEMORY.md#L3-L9", ("MEMORY.md", 3)),
+        ("a#L7", ("a", 7)),
+        ("C:/notes/a.md", ("C:/notes/a.md", None)),
+        ("memory/a:b.md", ("memory/a:b.md", None)),
+    ],
+)
 def test_a_place_as_it_is_typed(typed: str, meant: tuple[str, int | None]) -> None:
     assert place.parse(typed) == meant
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Iterator[tuple[Path, Callable[..., fates.Fate]]]:
@@ -289,8 +310,14 @@ def notes(tmp_path: Path) -> Iterator[tuple[Path, Callable[..., fates.Fate]]]:
     long_ago = time.time() - 3600
     for path in folder.rglob("*.md"):
         os.utime(path, (long_ago, long_ago))
-    engine = Engine.open(Options(workspace=str(folder), index=str(tmp_path / "index.sqlite"), provider="scripted",
-                                 changes=(("sync.onSearch", "off"), ("profile", OPENCLAW))))
+    engine = Engine.open(
+        Options(
+            workspace=str(folder),
+            index=str(tmp_path / "index.sqlite"),
+            provider="scripted",
+            changes=(("sync.onSearch", "off"), ("profile", OPENCLAW)),
+        )
+    )
     engine.sync()
     yield folder, lambda path, line=None: engine.why(engine.gather("router"), path, line).fate
     engine.close()
@@ -346,10 +373,17 @@ def test_a_note_that_is_too_big(notes: tuple[Path, Callable[..., fates.Fate]]) -
 def test_the_best_chunk_speaks_and_the_others_are_listed(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
-    (folder / "MEMORY.md").write_text("".join(f"line {i} about {'router' if i > 90 else 'gardens'}\n" * 2
-                                              for i in range(150)))
-    with Engine.open(Options(workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted",
-                             changes=(("query.maxResults", "1"),))) as engine:
+    (folder / "MEMORY.md").write_text(
+        "".join(f"line {i} about {'router' if i > 90 else 'gardens'}\n" * 2 for i in range(150))
+    )
+    with Engine.open(
+        Options(
+            workspace=str(folder),
+            index=str(tmp_path / "i.sqlite"),
+            provider="scripted",
+            changes=(("query.maxResults", "1"),),
+        )
+    ) as engine:
         engine.sync()
         answer = engine.why(engine.gather("router"), "MEMORY.md")
         assert answer.recalled

@@ -33,8 +33,9 @@ def play() -> Iterator[Play]:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Time that passes when a test says so."""
     usual, found = providing.settings, Time()
-    monkeypatch.setattr(providing, "settings", lambda choices, consents: replace(
-        usual(choices, consents), clock=found.clock()))
+    monkeypatch.setattr(
+        providing, "settings", lambda choices, consents: replace(usual(choices, consents), clock=found.clock())
+    )
     return found
 
 
@@ -48,40 +49,56 @@ def notes(tmp_path: Path) -> Path:
 
 
 def options(tmp_path: Path, play: Play, fallback: str = "") -> Options:
-    section: dict[str, Any] = {"provider": "openai", "model": "small",
-                               "remote": {"baseUrl": f"{play.url}/v1", "apiKey": KEY}}
+    section: dict[str, Any] = {
+        "provider": "openai",
+        "model": "small",
+        "remote": {"baseUrl": f"{play.url}/v1", "apiKey": KEY},
+    }
     if fallback:
         section["fallback"] = fallback
     path = tmp_path / "openclaw.json"
     path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return Options(workspace=str(tmp_path / "notes"), config=str(path), index=str(tmp_path / "i.sqlite"),
-                   changes=(("profile", "recommended"),))
+    return Options(
+        workspace=str(tmp_path / "notes"),
+        config=str(path),
+        index=str(tmp_path / "i.sqlite"),
+        changes=(("profile", "recommended"),),
+    )
 
 
 def spaces(tmp_path: Path) -> set[str]:
     """Whose vectors the chunks of the index have."""
     store = Store.open(tmp_path / "i.sqlite", read_only=True)
     try:
-        return {row[0] for row in store.query(
-            "SELECT DISTINCT e.provider FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id")}
+        return {
+            row[0]
+            for row in store.query(
+                "SELECT DISTINCT e.provider FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id"
+            )
+        }
     finally:
         store.close()
 
 
-def test_without_a_fallback_a_chosen_provider_fails_closed(
-        play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+def test_without_a_fallback_a_chosen_provider_fails_closed(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
     play.usual = DOWN
     with Engine.open(options(tmp_path, play)) as engine:
         assert "overloaded" in engine.sync().error
         trace = engine.search("walrus")
         assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
-        assert any("Meaning-based recall is off" in notice.message and "overloaded" in notice.message
-                   for notice in trace.notices)
+        assert any(
+            "Meaning-based recall is off" in notice.message and "overloaded" in notice.message
+            for notice in trace.notices
+        )
         state = engine.status()
         assert (state.fallback, state.embedded) == (None, 0)
         (link,) = state.links
         assert (link.state, link.cause, link.next_try, link.failed_at) == (
-            "paused", "server error", time.at + 30, time.at)
+            "paused",
+            "server error",
+            time.at + 30,
+            time.at,
+        )
         play.usual = well
         time.at += 31
         assert engine.sync().error == ""
@@ -98,15 +115,21 @@ def test_the_fallback_makes_the_index_and_says_so(play: Play, notes: Path, tmp_p
         assert (state.provider, state.model, state.embedded) == ("builtin", "minilm-static-256", state.chunks)
         assert state.fallback is not None
         assert {**state.fallback, "cause": ""} == {
-            "from": "openai", "to": "builtin", "model": "minilm-static-256", "cause": "", "at": time.at,
-            "nextTry": time.at + 30}
+            "from": "openai",
+            "to": "builtin",
+            "model": "minilm-static-256",
+            "cause": "",
+            "at": time.at,
+            "nextTry": time.at + 30,
+        }
         assert "overloaded" in state.fallback["cause"]
         assert KEY not in json.dumps(state.fallback)
     assert spaces(tmp_path) == {"builtin"}
 
 
 def test_a_question_that_cannot_be_embedded_brings_the_fallback(
-        play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play: Play, notes: Path, tmp_path: Path, time: Time
+) -> None:
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
         engine.sync()
         assert engine.status().provider == "openai"
@@ -121,7 +144,8 @@ def test_a_question_that_cannot_be_embedded_brings_the_fallback(
 
 
 def test_the_next_process_knows_and_does_not_ask_before_the_time_has_come(
-        play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play: Play, notes: Path, tmp_path: Path, time: Time
+) -> None:
     play.usual = DOWN
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
         engine.sync()
@@ -136,7 +160,8 @@ def test_the_next_process_knows_and_does_not_ask_before_the_time_has_come(
 
 @pytest.mark.parametrize("same_process", [True, False])
 def test_the_first_choice_comes_back_when_it_answers_again(
-        play: Play, notes: Path, tmp_path: Path, time: Time, same_process: bool) -> None:
+    play: Play, notes: Path, tmp_path: Path, time: Time, same_process: bool
+) -> None:
     play.usual = DOWN
     engine = Engine.open(options(tmp_path, play, "builtin"))
     engine.sync()
@@ -154,7 +179,8 @@ def test_the_first_choice_comes_back_when_it_answers_again(
 
 
 def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(
-        play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play: Play, notes: Path, tmp_path: Path, time: Time
+) -> None:
     play.usual = DOWN
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
         engine.sync()
@@ -178,7 +204,8 @@ def test_a_person_can_ask_for_the_first_choice_again(play: Play, notes: Path, tm
 
 
 def test_it_is_asked_again_by_itself_when_its_time_has_come(
-        play: Play, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play: Play, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(breaker, "_LASTING_SECONDS", 0.1)
     play.say(status(401, {"error": {"message": "not yet"}}))
     with Engine.open(options(tmp_path, play)) as engine:
@@ -248,7 +275,8 @@ def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_p
 
 
 def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(
-        play: Play, notes: Path, tmp_path: Path) -> None:
+    play: Play, notes: Path, tmp_path: Path
+) -> None:
     for number in range(900):
         (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
     let, begun = threading.Event(), threading.Event()

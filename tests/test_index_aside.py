@@ -61,9 +61,13 @@ def test_what_is_not_surely_ours_stays(index: Path, tmp_path: Path) -> None:
     connection.execute("CREATE TABLE t(x)")
     connection.close()
     foreign = [
-        moved(index, 100, data=theirs.read_bytes()), moved(index, 101, data=b"my shopping list\n" * 900),
-        moved(index, 102, data=b""), moved(index, 103, data=bytes(4096) + index.read_bytes()[4096:]),
-        moved(index, 104, ".bak"), moved(index, 105, "~x")]
+        moved(index, 100, data=theirs.read_bytes()),
+        moved(index, 101, data=b"my shopping list\n" * 900),
+        moved(index, 102, data=b""),
+        moved(index, 103, data=bytes(4096) + index.read_bytes()[4096:]),
+        moved(index, 104, ".bak"),
+        moved(index, 105, "~x"),
+    ]
     other = index.with_name("another.sqlite.damaged-20200101-000000")
     date = index.with_name(index.name + ".damaged-20209901-000000")
     for path in (other, date):
@@ -99,7 +103,8 @@ def test_what_cannot_be_removed_is_said(index: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Path, "unlink", refused)
     assert aside.sweep(index, NOW) == [
-        f"{old[-1]}, a damaged index that was moved aside, cannot be removed: Permission denied."]
+        f"{old[-1]}, a damaged index that was moved aside, cannot be removed: Permission denied."
+    ]
 
 
 def test_the_event_log_says_what_was_removed(index: Path, tmp_path: Path) -> None:

@@ -79,8 +79,21 @@ def notes(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("point", ["reset:1", "prepare_vec0:1", "embed:1", "embed:2", "add_embeddings:2",
-                                   "replace_files:2", "_put_file:1", "_put_file:25", "_put_vec0:2", "tidy:1"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "reset:1",
+        "prepare_vec0:1",
+        "embed:1",
+        "embed:2",
+        "add_embeddings:2",
+        "replace_files:2",
+        "_put_file:1",
+        "_put_file:25",
+        "_put_vec0:2",
+        "tidy:1",
+    ],
+)
 def test_killed_while_the_first_index_is_made(notes, tmp_path, point):
     index = tmp_path / "memory.sqlite"
     assert write_until(notes, index, point) == -signal.SIGKILL

@@ -49,9 +49,17 @@ def opened(workspace: Path, index: Path, heard: Heard) -> Iterator[Callable[[], 
     engines: list[Engine] = []
 
     def one(**changes: str) -> Engine:
-        engines.append(Engine.open(Options(
-            workspace=str(workspace), index=str(index), provider="scripted",
-            changes=(("sync.watchDebounceMs", "50"), *changes.items())), heard))
+        engines.append(
+            Engine.open(
+                Options(
+                    workspace=str(workspace),
+                    index=str(index),
+                    provider="scripted",
+                    changes=(("sync.watchDebounceMs", "50"), *changes.items()),
+                ),
+                heard,
+            )
+        )
         return engines[-1]
 
     before = untouched(workspace)
@@ -99,7 +107,8 @@ BROKEN: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_what_happened_while_it_was_closed_is_noticed_and_mended(
-        opened: Callable[[], Engine], index: Path, heard: Heard, how: str) -> None:
+    opened: Callable[[], Engine], index: Path, heard: Heard, how: str
+) -> None:
     with opened() as engine:
         engine.sync()
     BROKEN[how](index)
@@ -111,14 +120,23 @@ def test_what_happened_while_it_was_closed_is_noticed_and_mended(
     assert bool(kept) == (how not in ("empty", "deleted"))
 
 
-@pytest.mark.parametrize(("statement", "told"), [
-    ("UPDATE chunks SET text = replace(text, 'a', 'b') WHERE id = 3", "1 chunks whose text is not what was indexed"),
-    ("UPDATE embedding_cache SET embedding = zeroblob(7) WHERE id = 2", "1 vectors that are none"),
-    ("UPDATE embedding_cache SET embedding = cast(x'0000c07f' || substr(embedding, 5) AS BLOB) WHERE id = 2",
-     "1 vectors that are none"),
-])
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            "UPDATE chunks SET text = replace(text, 'a', 'b') WHERE id = 3",
+            "1 chunks whose text is not what was indexed",
+        ),
+        ("UPDATE embedding_cache SET embedding = zeroblob(7) WHERE id = 2", "1 vectors that are none"),
+        (
+            "UPDATE embedding_cache SET embedding = cast(x'0000c07f' || substr(embedding, 5) AS BLOB) WHERE id = 2",
+            "1 vectors that are none",
+        ),
+    ],
+)
 def test_bits_that_flipped_inside_sound_pages_are_found(
-        opened: Callable[[], Engine], index: Path, statement: str, told: str) -> None:
+    opened: Callable[[], Engine], index: Path, statement: str, told: str
+) -> None:
     with opened() as engine:
         engine.sync()
         assert engine.verify() == ()
@@ -130,7 +148,8 @@ def test_bits_that_flipped_inside_sound_pages_are_found(
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_what_happens_while_it_is_open_is_noticed_and_mended(
-        opened: Callable[[], Engine], index: Path, heard: Heard, how: str) -> None:
+    opened: Callable[[], Engine], index: Path, heard: Heard, how: str
+) -> None:
     engine = opened()
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
@@ -155,7 +174,8 @@ def test_what_happens_while_it_is_open_is_noticed_and_mended(
 
 
 def test_a_file_that_was_closed_well_is_not_checked_again(
-        opened: Callable[[], Engine], index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: Callable[[], Engine], index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened() as engine:
         engine.sync()
     looked: list[Path] = []
@@ -171,7 +191,8 @@ def test_a_file_that_was_closed_well_is_not_checked_again(
 
 
 def test_an_index_put_back_from_a_copy_follows_the_disk(
-        opened: Callable[[], Engine], index: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: Callable[[], Engine], index: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened() as engine:
         engine.sync()
     shutil.copy(index, index.with_name("copy"))
@@ -201,7 +222,8 @@ def crashed(workspace: Path, index: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_power_lost_in_the_middle_of_the_log(
-        workspace: Path, index: Path, tmp_path: Path, heard: Heard, seed: int) -> None:
+    workspace: Path, index: Path, tmp_path: Path, heard: Heard, seed: int
+) -> None:
     copy = crashed(workspace, index, tmp_path / "copy")
     log = copy.with_name(copy.name + "-wal")
     size = log.stat().st_size
@@ -213,8 +235,7 @@ def test_power_lost_in_the_middle_of_the_log(
 
 
 @pytest.mark.parametrize("log", ["missing", "of another index", "flipped"])
-def test_a_log_that_is_missing_or_foreign(
-        workspace: Path, index: Path, tmp_path: Path, heard: Heard, log: str) -> None:
+def test_a_log_that_is_missing_or_foreign(workspace: Path, index: Path, tmp_path: Path, heard: Heard, log: str) -> None:
     copy = crashed(workspace, index, tmp_path / "copy")
     path = copy.with_name(copy.name + "-wal")
     if log == "missing":
@@ -272,15 +293,21 @@ with Engine.open(Options(workspace=workspace, index=index, provider="scripted"))
 
 
 def with_room(workspace: Path, index: Path, room: int, force: str = "") -> list[str]:
-    done = subprocess.run([sys.executable, "-c", FULL, str(workspace), str(index), str(room), force],
-                          capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(workspace), str(index), str(room), force],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("room", [20_000, 150_000, 600_000])
 def test_a_disk_that_fills_up_leaves_what_was_there(
-        opened: Callable[[], Engine], workspace: Path, index: Path, room: int) -> None:
+    opened: Callable[[], Engine], workspace: Path, index: Path, room: int
+) -> None:
     lines = with_room(workspace, index, room)
     assert "went through" in lines[0] or "IndexUnavailable" in lines[0]
     with opened() as engine:
@@ -289,7 +316,8 @@ def test_a_disk_that_fills_up_leaves_what_was_there(
 
 
 def test_a_disk_that_fills_up_during_a_rebuild_leaves_the_old_index(
-        opened: Callable[[], Engine], workspace: Path, index: Path) -> None:
+    opened: Callable[[], Engine], workspace: Path, index: Path
+) -> None:
     with opened() as engine:
         engine.sync()
         before = engine.status()
@@ -302,18 +330,22 @@ def test_a_disk_that_fills_up_during_a_rebuild_leaves_the_old_index(
 
 
 def test_too_little_memory_is_an_error_and_no_damage(
-        opened: Callable[[], Engine], workspace: Path, index: Path) -> None:
+    opened: Callable[[], Engine], workspace: Path, index: Path
+) -> None:
     with opened() as engine:
         engine.sync()
-    code = ("import resource, sys\n"
-            "from memory_tui.engine import Engine, Options\n"
-            "import numpy, apsw\n"
-            "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
-            "resource.setrlimit(resource.RLIMIT_AS, (used + (12 << 20), used + (12 << 20)))\n"
-            "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted')) as engine:\n"
-            "    engine.sync(force=True)\n")
-    subprocess.run([sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, timeout=60,
-                   check=False)
+    code = (
+        "import resource, sys\n"
+        "from memory_tui.engine import Engine, Options\n"
+        "import numpy, apsw\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (12 << 20), used + (12 << 20)))\n"
+        "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted')) as engine:\n"
+        "    engine.sync(force=True)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, timeout=60, check=False
+    )
     with opened() as engine:
         engine.sync()
         whole(engine)
@@ -338,12 +370,15 @@ with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scr
 
 
 def test_many_processes_and_nobody_hears_of_a_lock(
-        opened: Callable[[], Engine], workspace: Path, index: Path, heard: Heard) -> None:
+    opened: Callable[[], Engine], workspace: Path, index: Path, heard: Heard
+) -> None:
     engine = opened()
     engine.sync()
     command = [sys.executable, "-c", READERS, str(workspace), str(index)]
-    readers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True) for _ in range(2)]
+    readers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     began = [reader.stdout.readline() for reader in readers if reader.stdout is not None]
     for _ in range(10):
         engine.sync(force=True)
@@ -355,17 +390,21 @@ def test_many_processes_and_nobody_hears_of_a_lock(
 
 
 def test_readers_in_other_processes_follow_a_rebuild(
-        opened: Callable[[], Engine], workspace: Path, index: Path) -> None:
+    opened: Callable[[], Engine], workspace: Path, index: Path
+) -> None:
     reader = opened()
     reader.sync()
     assert reader.search("number7").recalled
     before = reader.status().generation
-    code = ("import sys\nfrom memory_tui.engine import Engine, Options\n"
-            "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted',\n"
-            "        changes=(('chunking.tokens', '50'), ('chunking.overlap', '0')))) as engine:\n"
-            "    print(engine.sync().chunks)\n")
-    done = subprocess.run([sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, text=True,
-                          timeout=60, check=True)
+    code = (
+        "import sys\nfrom memory_tui.engine import Engine, Options\n"
+        "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted',\n"
+        "        changes=(('chunking.tokens', '50'), ('chunking.overlap', '0')))) as engine:\n"
+        "    print(engine.sync().chunks)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, text=True, timeout=60, check=True
+    )
     trace = reader.search("number7 gardens")
     assert reader.status().chunks == int(done.stdout)
     assert reader.status().generation > before
@@ -385,7 +424,8 @@ def test_what_a_dead_process_left_beside_the_index_is_swept(opened: Callable[[],
 
 
 def test_a_reader_that_meets_damage_says_so_and_the_next_sync_mends_it(
-        opened: Callable[[], Engine], index: Path, heard: Heard) -> None:
+    opened: Callable[[], Engine], index: Path, heard: Heard
+) -> None:
     with opened() as engine:
         engine.sync()
     flip(index, 3, 3000)
@@ -412,7 +452,8 @@ def test_nothing_that_lies_about_is_lax(opened: Callable[[], Engine], index: Pat
 
 
 def test_an_index_that_is_read_while_it_is_made_has_whole_notes(
-        workspace: Path, index: Path, opened: Callable[[], Engine]) -> None:
+    workspace: Path, index: Path, opened: Callable[[], Engine]
+) -> None:
     engine = opened()
     engine.sync()
     reader = Store.open(index, read_only=True)
@@ -421,7 +462,8 @@ def test_an_index_that_is_read_while_it_is_made_has_whole_notes(
 
 
 def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
-        opened: Callable[[], Engine], index: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: Callable[[], Engine], index: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from memory_tui.index import filesystem
 
     monkeypatch.setattr(filesystem, "kind", lambda path: "nfs4")
@@ -436,13 +478,16 @@ def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
 
 @pytest.mark.parametrize(("point", "kind"), [("/", "ext4"), ("/mnt/a b", "9p"), ("/mnt", "nfs4")])
 def test_the_nearest_mount_tells_the_kind(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, kind: str) -> None:
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, kind: str
+) -> None:
     from memory_tui.index import filesystem
 
     mounts = tmp_path / "mountinfo"
-    mounts.write_text("27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
-                      "30 27 0:9 / /mnt rw shared:1 - nfs4 host:/x rw\n"
-                      "31 30 0:9 / /mnt/a\\040b rw - 9p host rw\nrubbish\n")
+    mounts.write_text(
+        "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
+        "30 27 0:9 / /mnt rw shared:1 - nfs4 host:/x rw\n"
+        "31 30 0:9 / /mnt/a\\040b rw - 9p host rw\nrubbish\n"
+    )
     monkeypatch.setattr(filesystem, "_MOUNTS", mounts)
     assert filesystem.kind(Path(point) / "deep" / "index.sqlite") == kind
     assert bool(filesystem.shared(Path(point) / "i")) == (kind != "ext4")
@@ -460,7 +505,8 @@ os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def test_a_keeper_that_hangs_is_named_and_stops_nobody(
-        opened: Callable[[], Engine], workspace: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: Callable[[], Engine], workspace: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EDITED", "1")
     command = [sys.executable, "-c", HUNG, str(workspace), str(index)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -482,8 +528,9 @@ def test_a_keeper_that_hangs_is_named_and_stops_nobody(
 def test_a_small_file_system_that_is_full_is_named(workspace: Path, tmp_path: Path, heard: Heard) -> None:
     place = tmp_path / "small"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)], capture_output=True,
-                             check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("no small file system can be made here")
     try:

@@ -42,7 +42,10 @@ def test_each_kind_of_difference_is_named(memory):
     now = fresh(memory)
     assert now.fresh == 1
     assert {state.path: state.detail for state in now.pending} == {
-        "memory/changed.md": "changed", "memory/new.md": "new", "memory/deleted.md": "deleted"}
+        "memory/changed.md": "changed",
+        "memory/new.md": "new",
+        "memory/deleted.md": "deleted",
+    }
     assert [(state.path, state.detail) for state in now.failed] == [("memory/failed.md", "the disk is on fire")]
     assert [left.path for left in now.left_out] == ["memory/picture.png"]
 

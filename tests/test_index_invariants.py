@@ -23,25 +23,38 @@ from memory_tui.index.vectors import Corpus, cosines
 from memory_tui.workspace.roots import scan
 
 NAMES = ("MEMORY.md", "memory/a.md", "memory/b.md", "memory/deep/c.md", "memory/2026-01-02.md")
-TEXTS = ("", "one", "two", "one\ntwo", text_of(30, "x"), text_of(120, "y"), "# Head\n\nbody", "\ufeffbom", "a\x00b",
-         "雪")
+TEXTS = (
+    "",
+    "one",
+    "two",
+    "one\ntwo",
+    text_of(30, "x"),
+    text_of(120, "y"),
+    "# Head\n\nbody",
+    "\ufeffbom",
+    "a\x00b",
+    "雪",
+)
 
 name = st.sampled_from(NAMES)
-steps = st.lists(st.one_of(
-    st.tuples(st.just("write"), name, st.sampled_from(TEXTS)),
-    st.tuples(st.just("append"), name, st.sampled_from(TEXTS)),
-    st.tuples(st.just("delete"), name),
-    st.tuples(st.just("rename"), name, name),
-    st.tuples(st.just("touch"), name),
-    st.tuples(st.just("same size, same times"), name),
-    st.tuples(st.just("bytes"), name, st.binary(max_size=40)),
-    st.tuples(st.just("chunking"), st.sampled_from([30, 400])),
-    st.tuples(st.just("model"), st.sampled_from(["", "another"])),
-    st.tuples(st.just("outage"), st.booleans()),
-    st.tuples(st.just("force")),
-    st.tuples(st.just("stop"), st.integers(0, 3)),
-    st.tuples(st.just("sync")),
-), max_size=12)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), name, st.sampled_from(TEXTS)),
+        st.tuples(st.just("append"), name, st.sampled_from(TEXTS)),
+        st.tuples(st.just("delete"), name),
+        st.tuples(st.just("rename"), name, name),
+        st.tuples(st.just("touch"), name),
+        st.tuples(st.just("same size, same times"), name),
+        st.tuples(st.just("bytes"), name, st.binary(max_size=40)),
+        st.tuples(st.just("chunking"), st.sampled_from([30, 400])),
+        st.tuples(st.just("model"), st.sampled_from(["", "another"])),
+        st.tuples(st.just("outage"), st.booleans()),
+        st.tuples(st.just("force")),
+        st.tuples(st.just("stop"), st.integers(0, 3)),
+        st.tuples(st.just("sync")),
+    ),
+    max_size=12,
+)
 
 
 def act(memory: Memory, step: tuple) -> None:
@@ -49,8 +62,9 @@ def act(memory: Memory, step: tuple) -> None:
         case ("write", path, text):
             memory.write(path, text)
         case ("append", path, text):
-            memory.write(path, ((memory.folder / path).read_bytes() if (memory.folder / path).exists() else b"")
-                         + text.encode())
+            memory.write(
+                path, ((memory.folder / path).read_bytes() if (memory.folder / path).exists() else b"") + text.encode()
+            )
         case ("bytes", path, data):
             memory.write(path, data)
         case ("delete", path):
@@ -67,7 +81,8 @@ def act(memory: Memory, step: tuple) -> None:
             os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
         case ("chunking", tokens):
             memory.settings = memory.settings.set("chunking.tokens", tokens, "test").set(
-                "chunking.overlap", tokens // 5, "test")
+                "chunking.overlap", tokens // 5, "test"
+            )
         case ("model", model):
             broken = memory.provider.broken
             memory.provider = Counting(model)
@@ -104,8 +119,12 @@ def synced(memory: Memory, force: bool = False) -> None:
 
 def freshness(memory: Memory):
     wanted = recipe_for(memory.roots, memory.provider, memory.settings)
-    return compare(scan(memory.roots), memory.store.known(), roots=memory.roots,
-                   rebuild=differences(memory.store.recipe() or wanted, wanted))
+    return compare(
+        scan(memory.roots),
+        memory.store.known(),
+        roots=memory.roots,
+        rebuild=differences(memory.store.recipe() or wanted, wanted),
+    )
 
 
 def never_fresh_and_different(memory: Memory, seen: dict[str, str]) -> None:
@@ -140,15 +159,21 @@ def as_made_from_nothing(memory: Memory, place: Path) -> None:
     other.sync()
     assert contents(memory.store) == contents(other.store)
     query = memory.provider.embed(["one"], "query")[0]
-    ours, theirs = (sorted(cosines(Corpus.load(store), query).round(5).tolist())
-                    for store in (memory.store, other.store))
+    ours, theirs = (
+        sorted(cosines(Corpus.load(store), query).round(5).tolist()) for store in (memory.store, other.store)
+    )
     assert ours == theirs
     other.store.close()
 
 
 def contents(store: Store) -> dict[str, list[tuple]]:
-    return {path: [(row.chunk_id, row.start_line, row.end_line, row.hash, row.embedded or row.occurrence > 0)
-                   for row in store.chunks_of(path)] for path in store.known()}
+    return {
+        path: [
+            (row.chunk_id, row.start_line, row.end_line, row.hash, row.embedded or row.occurrence > 0)
+            for row in store.chunks_of(path)
+        ]
+        for path in store.known()
+    }
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -175,9 +200,14 @@ def lives_through(every):
             consistent(memory)
             if step[0] in ("write", "append", "bytes", "delete", "rename", "touch", "same size, same times"):
                 # Only of text that is UTF-8 the stored hash is that of the bytes.
-                never_fresh_and_different(memory, {
-                    path: digest for path, digest in notes(memory).items()
-                    if indexed.get(path) == digest or not _utf8(memory.folder / path)})
+                never_fresh_and_different(
+                    memory,
+                    {
+                        path: digest
+                        for path, digest in notes(memory).items()
+                        if indexed.get(path) == digest or not _utf8(memory.folder / path)
+                    },
+                )
         memory.provider.broken = ""
         synced(memory)
         assert freshness(memory).stale == {}

@@ -14,8 +14,13 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and 
 
 
 def killed(folder: Path, kills: int, seed: int) -> str:
-    done = subprocess.run([sys.executable, str(HARNESS), str(folder), str(kills), str(seed)], capture_output=True,
-                          text=True, timeout=480, check=False)
+    done = subprocess.run(
+        [sys.executable, str(HARNESS), str(folder), str(kills), str(seed)],
+        capture_output=True,
+        text=True,
+        timeout=480,
+        check=False,
+    )
     bad = [line for line in done.stdout.splitlines() if not line.endswith("fine")]
     assert done.returncode == 0, "\n".join(bad) + done.stderr
     return done.stdout

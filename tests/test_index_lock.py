@@ -24,8 +24,9 @@ sys.stdin.read()
 @pytest.fixture
 def other_process(tmp_path):
     """A process that holds the lock of `index` until it is ended."""
-    child = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "index")], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "index")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert child.stdout.readline() == "held\n"
     yield child
     child.kill()

@@ -22,29 +22,43 @@ from memory_tui.index.sync import sync
 from memory_tui.workspace.roots import scan
 from memory_tui.workspace.walk import MAX_BYTES, Scan
 
-NAMES = ("MEMORY.md", "memory/a.md", "memory/b.md", "memory/ü.md", "memory/deep/a.md", "memory/deep/er/b.md",
-         "memory/other/a.md", "memory/plain.txt", "aside/a.md", "aside/deep/c.md", "single.md")
+NAMES = (
+    "MEMORY.md",
+    "memory/a.md",
+    "memory/b.md",
+    "memory/ü.md",
+    "memory/deep/a.md",
+    "memory/deep/er/b.md",
+    "memory/other/a.md",
+    "memory/plain.txt",
+    "aside/a.md",
+    "aside/deep/c.md",
+    "single.md",
+)
 FOLDERS = ("memory", "memory/deep", "memory/deep/er", "memory/other", "aside")
 TEXTS = ("one", "two", "longer than both\n")
 
 name, folder = st.sampled_from(NAMES), st.sampled_from(FOLDERS)
-steps = st.lists(st.one_of(
-    st.tuples(st.just("write"), name, st.sampled_from(TEXTS)),
-    st.tuples(st.just("same size, same times"), name),
-    st.tuples(st.just("times"), name, st.sampled_from([0, 1_700_000_000, 4_000_000_000])),
-    st.tuples(st.just("mode"), name),
-    st.tuples(st.just("delete"), name),
-    st.tuples(st.just("move"), name, name),
-    st.tuples(st.just("link"), name, name),
-    st.tuples(st.just("hard link"), name, name),
-    st.tuples(st.just("folder"), name),
-    st.tuples(st.just("too big"), name),
-    st.tuples(st.just("not UTF-8"), folder),
-    st.tuples(st.just("move folder"), folder, folder),
-    st.tuples(st.just("link folder"), folder, folder),
-    st.tuples(st.just("forget folder"), folder),
-    st.tuples(st.just("sync")),
-), max_size=10)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), name, st.sampled_from(TEXTS)),
+        st.tuples(st.just("same size, same times"), name),
+        st.tuples(st.just("times"), name, st.sampled_from([0, 1_700_000_000, 4_000_000_000])),
+        st.tuples(st.just("mode"), name),
+        st.tuples(st.just("delete"), name),
+        st.tuples(st.just("move"), name, name),
+        st.tuples(st.just("link"), name, name),
+        st.tuples(st.just("hard link"), name, name),
+        st.tuples(st.just("folder"), name),
+        st.tuples(st.just("too big"), name),
+        st.tuples(st.just("not UTF-8"), folder),
+        st.tuples(st.just("move folder"), folder, folder),
+        st.tuples(st.just("link folder"), folder, folder),
+        st.tuples(st.just("forget folder"), folder),
+        st.tuples(st.just("sync")),
+    ),
+    max_size=10,
+)
 
 
 def written(memory: Memory, path: str, text: str) -> None:
@@ -121,8 +135,11 @@ def everything_at(folder: Path) -> dict[str, tuple[int, ...]]:
             path = f"{above}/{name}"
             status = os.lstat(path)
             kind = status.st_mode, status.st_ino
-            seen[path] = kind if stat.S_ISDIR(status.st_mode) else (
-                *kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            seen[path] = (
+                kind
+                if stat.S_ISDIR(status.st_mode)
+                else (*kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            )
     return seen
 
 
@@ -153,7 +170,7 @@ def test_a_look_at_what_was_named_agrees_with_a_look_at_everything(every, extra,
         for path in ("MEMORY.md", "memory/a.md", "memory/deep/a.md", "aside/a.md"):
             written(memory, path, "one")
         looking, before = Looking(memory.roots), {}
-        for some in [[], *(every[at:at + at_once] for at in range(0, len(every), at_once))]:
+        for some in [[], *(every[at : at + at_once] for at in range(0, len(every), at_once))]:
             for step in some:
                 done(memory, step)
             now = everything_at(memory.folder)

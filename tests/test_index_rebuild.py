@@ -163,6 +163,7 @@ def test_two_versions_of_one_index_are_never_mixed_up(memory):
     assert memory.store.generation() > before
     assert memory.store.changes_since(before) is None
     assert {path: row.chunks for path, row in memory.store.known().items()} != {
-        path: row.chunks for path, row in known.items()}
+        path: row.chunks for path, row in known.items()
+    }
     writes.remember(memory.store, "any", "1")
     assert memory.store.meta("beside") is None

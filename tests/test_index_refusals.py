@@ -179,6 +179,7 @@ def test_only_what_was_noted_is_known(noted, wanted):
 
 # --- in the engine -------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def engine(tmp_path, monkeypatch):
     from memory_tui.embed.scripted import Scripted

@@ -71,8 +71,9 @@ def test_a_root_on_another_device_is_not_believed_even_if_few_vanish(memory):
     writes.remember(memory.store, shrink.KEY, shrink.to_text({"memory": 1}))
     (memory.folder / "memory/1.md").unlink()
     assert memory.sync().removed == 0
-    [state] = compare(scan(memory.roots), memory.store.known(), roots=memory.roots,
-                      devices={"memory": 1}).of("missing root")
+    [state] = compare(scan(memory.roots), memory.store.known(), roots=memory.roots, devices={"memory": 1}).of(
+        "missing root"
+    )
     assert "mounted or unmounted" in state.detail
     assert memory.sync(accept=True).removed == 1
 

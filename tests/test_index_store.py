@@ -28,6 +28,7 @@ def memory(tmp_path):
 
 # --- the file ------------------------------------------------------------------------------------------------------
 
+
 def test_an_index_is_private_to_its_user(tmp_path):
     path = tmp_path / "cache" / "memory.sqlite"
     store = Store.open(path)
@@ -54,10 +55,13 @@ def test_pages_and_journal_are_as_measured(tmp_path):
     store.close()
 
 
-@pytest.mark.parametrize(("content", "why"), [
-    (b"just some text, longer than a page header of SQLite " * 50, "is not a database"),
-    (b"SQLite format 3\0" + b"\xff" * 9000, "is not a database"),
-])
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"just some text, longer than a page header of SQLite " * 50, "is not a database"),
+        (b"SQLite format 3\0" + b"\xff" * 9000, "is not a database"),
+    ],
+)
 def test_a_file_that_is_not_a_database_is_moved_aside(tmp_path, content, why):
     path = tmp_path / "memory.sqlite"
     path.write_bytes(content)
@@ -112,11 +116,14 @@ def test_an_index_of_a_newer_version_is_moved_aside(tmp_path):
     assert "schema version 99" in notices[0]
 
 
-@pytest.mark.parametrize("script", [
-    "CREATE TABLE meta(key, value); CREATE TABLE files(path); CREATE TABLE chunks(id); "
-    "CREATE TABLE embedding_cache(hash)",
-    "CREATE TABLE memory_index_meta(key, value)",
-])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "CREATE TABLE meta(key, value); CREATE TABLE files(path); CREATE TABLE chunks(id); "
+        "CREATE TABLE embedding_cache(hash)",
+        "CREATE TABLE memory_index_meta(key, value)",
+    ],
+)
 def test_the_index_of_openclaw_is_refused_and_left_alone(tmp_path, script):
     path = tmp_path / "main.sqlite"
     other = apsw.Connection(str(path))
@@ -197,6 +204,7 @@ def test_an_index_in_a_closed_folder_can_be_read_but_not_written(monkeypatch):
 
 # --- read-only -----------------------------------------------------------------------------------------------------
 
+
 def test_reading_needs_an_index(tmp_path):
     with pytest.raises(IndexUnavailable, match="There is no index"):
         Store.open(tmp_path / "memory.sqlite", read_only=True)
@@ -269,6 +277,7 @@ def test_a_statement_can_be_stopped_from_another_thread(memory):
 
 # --- sqlite-vec ----------------------------------------------------------------------------------------------------
 
+
 def test_vec0_is_tried_before_it_is_trusted(memory):
     if not memory.store.vec0.ready:
         pytest.skip(f"sqlite-vec does not work here: {memory.store.vec0.detail}")
@@ -288,6 +297,7 @@ def test_without_vec0_everything_works_and_the_reason_is_kept(tmp_path, monkeypa
 
 
 # --- full-text search ----------------------------------------------------------------------------------------------
+
 
 @pytest.fixture
 def library(memory):

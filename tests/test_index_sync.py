@@ -59,7 +59,11 @@ def test_the_order_of_news(memory):
     memory.write("memory/a.md", "two")
     memory.sync()
     assert [type(event).__name__ for event in memory.events if not isinstance(event, events.SyncProgress)] == [
-        "SyncStarted", "FileIndexed", "FileIndexed", "SyncFinished"]
+        "SyncStarted",
+        "FileIndexed",
+        "FileIndexed",
+        "SyncFinished",
+    ]
     started, finished = memory.events[0], memory.events[-1]
     assert (started.total, started.reason) == (2, "manual")
     assert (finished.indexed, finished.removed, finished.failed, finished.error) == (2, 0, 0, "")
@@ -220,6 +224,7 @@ def test_chunk_ids_are_the_documented_ones(memory):
 
 # --- rebuilding ----------------------------------------------------------------------------------------------------
 
+
 def test_force_cuts_everything_again_and_embeds_nothing(memory):
     for number in range(5):
         memory.write(f"memory/{number}.md", text_of(50, f"n{number}"))
@@ -244,8 +249,10 @@ def test_another_recipe_rebuilds_once(memory, tmp_path, change):
     elif change == "model":
         memory.provider = Counting("another-model")
     else:
+
         class Short(Counting):
             max_input_bytes = 500
+
         memory.provider = Short()
     report = memory.sync()
     assert report.rebuilt
@@ -300,6 +307,7 @@ def test_a_rebuild_that_was_stopped_goes_on(memory):
 
 # --- stopping ------------------------------------------------------------------------------------------------------
 
+
 def test_a_stopped_sync_keeps_whole_notes_and_says_so(memory):
     for number in range(30):
         memory.write(f"memory/{number:02}.md", text_of(60, f"n{number}"))
@@ -335,6 +343,7 @@ def test_a_stop_in_a_long_note_keeps_the_vectors_made_so_far(memory):
 
 
 # --- failing -------------------------------------------------------------------------------------------------------
+
 
 @needs_inodes
 def test_a_note_that_cannot_be_read_is_named_and_the_others_go_on(memory, monkeypatch):
@@ -423,10 +432,17 @@ def test_when_the_provider_fails_words_still_work_and_vectors_come_later(memory)
     assert vec0_rows(memory.store) in (3, None)
 
 
-@pytest.mark.parametrize("answer", [
-    np.zeros((1, 7), np.float32), np.zeros((3, 256), np.float32), np.zeros((1, 256)),
-    np.full((1, 256), np.nan, np.float32), np.full((1, 256), np.inf, np.float32),
-], ids=["dims", "count", "type", "nan", "inf"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        np.zeros((1, 7), np.float32),
+        np.zeros((3, 256), np.float32),
+        np.zeros((1, 256)),
+        np.full((1, 256), np.nan, np.float32),
+        np.full((1, 256), np.inf, np.float32),
+    ],
+    ids=["dims", "count", "type", "nan", "inf"],
+)
 def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
     memory.provider = Answering(answer)
     memory.write("MEMORY.md", "one")
@@ -460,6 +476,7 @@ def test_zero_vectors_score_zero_and_are_not_in_vec0(memory):
 
 
 # --- vec0 comes and goes -------------------------------------------------------------------------------------------
+
 
 def test_vec0_is_filled_again_after_a_writer_without_it(tmp_path):
     with_it = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
@@ -527,6 +544,7 @@ def test_a_text_that_was_put_in_with_the_old_times_is_seen(memory):
 
 # --- folders that vanish -------------------------------------------------------------------------------------------
 
+
 def test_an_extra_folder_that_vanished_is_not_many_deletions(tmp_path):
     extra = tmp_path / "elsewhere"
     memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", extra=(str(extra),))
@@ -554,10 +572,34 @@ def test_memory_that_was_deleted_is_forgotten(memory):
 
 # --- headings ------------------------------------------------------------------------------------------------------
 
+
 def test_headings_above_a_line():
-    text = "\n".join([
-        "# One", "text", "## Two ##", "text", "```", "# not a heading", "```", "### Three", "", "## Four", "text",
-        "# C#", "  # Indented", "    # code", "#nothing", "# ", "~~~ python", "# no", "```", "# no", "~~~", "last"])
+    text = "\n".join(
+        [
+            "# One",
+            "text",
+            "## Two ##",
+            "text",
+            "```",
+            "# not a heading",
+            "```",
+            "### Three",
+            "",
+            "## Four",
+            "text",
+            "# C#",
+            "  # Indented",
+            "    # code",
+            "#nothing",
+            "# ",
+            "~~~ python",
+            "# no",
+            "```",
+            "# no",
+            "~~~",
+            "last",
+        ]
+    )
     headings = Headings(text)
     assert headings.above(1) == ()
     assert headings.above(2) == ("One",)
@@ -581,9 +623,15 @@ def test_windows_line_ends_are_no_part_of_a_heading():
 
 # --- the real program ----------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize(("recorded", "tokens", "overlap"), [("default", 400, 80), ("chunk100-20", 100, 20)])
 def test_the_index_holds_the_rows_of_the_real_program(
-    oracle_data, oracle_workspace, tmp_path, recorded, tokens, overlap,
+    oracle_data,
+    oracle_workspace,
+    tmp_path,
+    recorded,
+    tokens,
+    overlap,
 ):
     def rows(name):
         with (oracle_data / "2026.3.13" / recorded / name).open(encoding="utf-8") as lines:
@@ -595,10 +643,15 @@ def test_the_index_holds_the_rows_of_the_real_program(
     store = memory.store
     mine = {
         row.chunk_id: (path, row.start_line, row.end_line, row.hash, row.model, store.texts([row.rowid])[row.rowid])
-        for path in store.known() for row in store.chunks_of(path)}
-    theirs = {row["id"]: (row["path"], row["start_line"], row["end_line"], row["hash"], row["model"], row["text"])
-              for row in rows("chunks.jsonl")}
+        for path in store.known()
+        for row in store.chunks_of(path)
+    }
+    theirs = {
+        row["id"]: (row["path"], row["start_line"], row["end_line"], row["hash"], row["model"], row["text"])
+        for row in rows("chunks.jsonl")
+    }
     assert mine == theirs
     assert {(row.path, row.hash, row.size) for row in store.known().values()} == {
-        (row["path"], row["hash"], row["size"]) for row in rows("files.jsonl")}
+        (row["path"], row["hash"], row["size"]) for row in rows("files.jsonl")
+    }
     store.close()

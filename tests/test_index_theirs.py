@@ -70,8 +70,11 @@ def problem(path: Path) -> TheirProblem:
 
 def traces(folder: Path) -> dict[str, tuple[int, str]]:
     """Every file below `folder` with modification time and content."""
-    return {str(path): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
-            for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @contextmanager
@@ -90,6 +93,7 @@ def writer(db: Path, script: str) -> Iterator[subprocess.Popen[str]]:
 
 # --- what is told ---------------------------------------------------------------------------------------------------
 
+
 @BOTH
 def test_an_index_that_has_just_been_made_lacks_nothing(workspace: Path, db: Path, write: Write) -> None:
     made = content(workspace)
@@ -97,7 +101,11 @@ def test_an_index_that_has_just_been_made_lacks_nothing(workspace: Path, db: Pat
     assert differences(found) == {}
     assert found.summary["same"] == 4 == found.on_disk
     assert (found.counts.files, found.counts.chunks, found.counts.embedded, found.counts.cached) == (
-        4, len(made.chunks), len(made.chunks), 3)
+        4,
+        len(made.chunks),
+        len(made.chunks),
+        3,
+    )
     assert found.counts.keyword_rows == len(made.chunks)
     assert found.identity is not None
     assert (found.identity.provider, found.identity.model, found.identity.sources) == ("openai", MODEL, ("memory",))
@@ -125,10 +133,21 @@ def test_missing_stale_and_extra_notes(workspace: Path, db: Path, write: Write) 
     (workspace / "memory" / "work.md").write_text("standup at eleven\n")
     (workspace / "memory" / "empty.md").unlink()
     found = against(workspace, db)
-    assert differences(found) == {"memory/new.md": ("missing",), "memory/work.md": ("stale",),
-                                  "memory/empty.md": ("extra",)}
-    assert found.summary == {"same": 2, "missing": 1, "stale": 1, "extra": 1, "other model": 0, "other chunking": 0,
-                             "without vector": 0, "not compared": 0}
+    assert differences(found) == {
+        "memory/new.md": ("missing",),
+        "memory/work.md": ("stale",),
+        "memory/empty.md": ("extra",),
+    }
+    assert found.summary == {
+        "same": 2,
+        "missing": 1,
+        "stale": 1,
+        "extra": 1,
+        "other model": 0,
+        "other chunking": 0,
+        "without vector": 0,
+        "not compared": 0,
+    }
     assert "lacks it" in (found.lacks("memory/new.md") or "")
     assert "15 bytes, on disk are 18" in (found.lacks("memory/work.md") or "")
     assert found.lacks("memory/empty.md") is None
@@ -157,6 +176,7 @@ def test_a_file_left_out_on_disk_is_extra_with_the_reason(workspace: Path, db: P
 def test_notes_that_cannot_be_read_are_not_compared(workspace: Path, db: Path) -> None:
     def refuse(found: object) -> object:
         raise Unreadable("It may not be read.")
+
     their = theirs.open_index(own_file(db, content(workspace)))
     assert isinstance(their, TheirIndex)
     found = compare.compare(scan(Roots.open(workspace)), refuse, their)  # type: ignore[arg-type]
@@ -188,11 +208,18 @@ def test_ids_that_are_not_the_documented_ones(workspace: Path, db: Path) -> None
     assert differences(against(workspace, own_file(db, made))) == {"MEMORY.md": ("other chunking",)}
 
 
-@pytest.mark.parametrize(("provider", "model", "limit"), [
-    ("openai", MODEL, 8000), ("local", "embeddinggemma", 2048), ("gemini", "gemini-embedding-001", 2048),
-    ("gemini", "gemini-embedding-2-preview", 8000)])
+@pytest.mark.parametrize(
+    ("provider", "model", "limit"),
+    [
+        ("openai", MODEL, 8000),
+        ("local", "embeddinggemma", 2048),
+        ("gemini", "gemini-embedding-001", 2048),
+        ("gemini", "gemini-embedding-2-preview", 8000),
+    ],
+)
 def test_long_chunks_are_cut_to_what_the_provider_takes(
-        workspace: Path, db: Path, provider: str, model: str, limit: int) -> None:
+    workspace: Path, db: Path, provider: str, model: str, limit: int
+) -> None:
     """1,500 characters of Chinese are 4,500 bytes, in pieces of at most 2,048 for a small provider."""
     (workspace / "MEMORY.md").write_text("".join(chr(0x4E00 + i) for i in range(1500)))
     made = content(workspace, provider=provider, model=model)
@@ -267,8 +294,10 @@ def test_transcripts_are_counted_and_not_compared(workspace: Path, db: Path) -> 
 
 
 def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, db: Path, tmp_path: Path) -> None:
-    lines = [{"type": "session"}, *({"type": "message", "message": {"role": "user", "content": f"{n} " + "word " * 90}}
-                                    for n in range(20))]
+    lines = [
+        {"type": "session"},
+        *({"type": "message", "message": {"role": "user", "content": f"{n} " + "word " * 90}} for n in range(20)),
+    ]
     for name in ("same", "grown", "unknown"):
         put(tmp_path / "sessions", f"{name}.jsonl", text="".join(json.dumps(line) + "\n" for line in lines))
     roots = Roots.open(workspace, sources=("memory", "sessions"), sessions=tmp_path / "sessions")
@@ -278,8 +307,17 @@ def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, 
             told = read(found)
             made.files[found.path] = told.hash, told.size
             for piece in on_lines_of_file(told, chunk_text(told.text)):
-                made.chunks.append(Row(chunk_id("sessions", found.path, piece, MODEL), found.path, piece.start_line,
-                                       piece.end_line, piece.hash, piece.text, source="sessions"))
+                made.chunks.append(
+                    Row(
+                        chunk_id("sessions", found.path, piece, MODEL),
+                        found.path,
+                        piece.start_line,
+                        piece.end_line,
+                        piece.hash,
+                        piece.text,
+                        source="sessions",
+                    )
+                )
     own_file(db, made)
     with (tmp_path / "sessions/grown.jsonl").open("a") as file:
         file.write(json.dumps(lines[1]) + "\n")
@@ -301,8 +339,18 @@ def test_the_identity_is_held_against_the_configuration(workspace: Path, db: Pat
     assert "everything again" in found.consequence
 
 
-@pytest.mark.parametrize("record", [None, "not json", "[]", '{"model": 7, "chunkTokens": "400", "sources": "memory"}',
-                                    '{"chunkTokens": -5, "chunkOverlap": 1e30}', "[" * 100_000, "1" * 5_000])
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        "not json",
+        "[]",
+        '{"model": 7, "chunkTokens": "400", "sources": "memory"}',
+        '{"chunkTokens": -5, "chunkOverlap": 1e30}',
+        "[" * 100_000,
+        "1" * 5_000,
+    ],
+)
 def test_a_record_that_makes_no_sense(workspace: Path, db: Path, record: str | None) -> None:
     own_file(db, content(workspace))
     with closing(apsw.Connection(str(db))) as connection:
@@ -327,16 +375,20 @@ def test_columns_that_hold_anything(workspace: Path, db: Path) -> None:
 
 @pytest.mark.parametrize("configuration", ["default", "chunk100-20"])
 def test_what_the_real_program_has_written_is_the_same(
-        oracle_data: Path, oracle_workspace: Path, db: Path, configuration: str) -> None:
+    oracle_data: Path, oracle_workspace: Path, db: Path, configuration: str
+) -> None:
     """The rows that OpenClaw 2026.3.13 made of the workspace, every chunk id of them."""
     folder = oracle_data / "2026.3.13" / configuration
-    files, chunks = ([json.loads(line) for line in (folder / name).read_text().splitlines()]
-                     for name in ("files.jsonl", "chunks.jsonl"))
+    files, chunks = (
+        [json.loads(line) for line in (folder / name).read_text().splitlines()]
+        for name in ("files.jsonl", "chunks.jsonl")
+    )
     meta = json.loads((folder / "meta.json").read_text())["meta"]["memory_index_meta_v1"]
     made = Content({row["path"]: (row["hash"], row["size"]) for row in files}, [Row(**row) for row in chunks], meta)
     own_file(db, made)
-    wishes = Wanted(model="hash-256", chunk_tokens=meta["chunkTokens"], chunk_overlap=meta["chunkOverlap"],
-                    extra_paths=())
+    wishes = Wanted(
+        model="hash-256", chunk_tokens=meta["chunkTokens"], chunk_overlap=meta["chunkOverlap"], extra_paths=()
+    )
     found = against(oracle_workspace, db, wishes)
     assert differences(found) == {}
     assert found.mismatches == ()
@@ -345,6 +397,7 @@ def test_what_the_real_program_has_written_is_the_same(
 
 
 # --- what cannot be read --------------------------------------------------------------------------------------------
+
 
 def test_what_is_not_there_and_what_is_no_file(tmp_path: Path) -> None:
     assert problem(tmp_path / "none.sqlite").state == "missing"
@@ -398,7 +451,9 @@ def test_other_schemas_are_shown_by_their_tables(workspace: Path, db: Path, tmp_
     assert (problem(other).state, problem(other).tables) == ("unknown schema", ("photos",))
     (tmp_path / "empty.sqlite").touch()
     assert (problem(tmp_path / "empty.sqlite").state, problem(tmp_path / "empty.sqlite").tables) == (
-        "unknown schema", ())
+        "unknown schema",
+        (),
+    )
     Store.open(tmp_path / "ours.sqlite").close()
     assert "memory-tui's own" in problem(tmp_path / "ours.sqlite").detail
 
@@ -421,7 +476,7 @@ def test_damage_anywhere_is_a_state_and_never_a_crash(workspace: Path, db: Path)
         data = bytearray(whole)
         for _ in range(chance.randint(1, 30)):
             data[chance.randrange(16, len(data))] = chance.randrange(256)
-        db.write_bytes(data[:chance.randrange(1, len(data))] if chance.random() < 0.3 else data)
+        db.write_bytes(data[: chance.randrange(1, len(data))] if chance.random() < 0.3 else data)
         found = compare.compare_workspace(Roots.open(workspace), db)
         json.dumps(plain(found))
         states.add(found.state)
@@ -429,6 +484,7 @@ def test_damage_anywhere_is_a_state_and_never_a_crash(workspace: Path, db: Path)
 
 
 # --- no trace -------------------------------------------------------------------------------------------------------
+
 
 @BOTH
 @pytest.mark.parametrize("journal", ["delete", "wal"])
@@ -478,8 +534,10 @@ def test_a_log_left_behind_is_read_in_a_copy(workspace: Path, db: Path) -> None:
 
 def test_a_write_that_was_cut_off_is_rolled_back_in_a_copy(workspace: Path, db: Path) -> None:
     own_file(db, content(workspace))
-    half = ("c.pragma('cache_size', 1)\nc.pragma('cache_spill', 1)\nc.execute('BEGIN')\n"
-            "c.execute(\"UPDATE chunks SET text = 'gone', hash = 'gone'\")\nc.cache_flush()")
+    half = (
+        "c.pragma('cache_size', 1)\nc.pragma('cache_spill', 1)\nc.execute('BEGIN')\n"
+        "c.execute(\"UPDATE chunks SET text = 'gone', hash = 'gone'\")\nc.cache_flush()"
+    )
     with writer(db, half):
         pass
     assert (db.parent / "main.sqlite-journal").stat().st_size > 0
@@ -522,6 +580,7 @@ def test_a_writer_is_never_kept_waiting(workspace: Path, db: Path, journal: str)
             if asked < 3:
                 other.execute("INSERT INTO files VALUES(?, 'memory', '', 0, 0)", (f"n{asked}",))
             return before  # type: ignore[no-any-return]
+
         assert peek.look(db, slowly) == (6, False)
     assert asked == 3
 
@@ -535,18 +594,22 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace: Pa
             def count() -> int:
                 ((number,),) = connection.execute("SELECT count(*) FROM files").fetchall()
                 return number  # type: ignore[no-any-return]
+
             first = count()
             other.execute("INSERT INTO files VALUES(hex(randomblob(8)), 'memory', '', 0, 0)")
             return first, count()
+
         (first, second), _ = peek.look(db, write_and_count)
         assert first == second == 7
 
         def for_ever(connection: apsw.Connection) -> int:
             other.execute("INSERT INTO files VALUES(hex(randomblob(8)), 'memory', '', 0, 0)")
             if connection.in_transaction:
-                connection.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-                                   "SELECT count(*) FROM n").fetchall()
+                connection.execute(
+                    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+                ).fetchall()
             return 0
+
         with pytest.raises(peek.NotSeen) as raised:
             peek.look(db, for_ever)
         assert raised.value.state == "locked"
@@ -565,6 +628,7 @@ def test_a_file_that_is_written_while_it_is_read_without_locks(workspace: Path, 
                 other.execute("DELETE FROM memory_index_sources")
         ((count,),) = connection.execute("SELECT count(*) FROM memory_index_sources").fetchall()
         return count  # type: ignore[no-any-return]
+
     assert peek.look(db, disturbed) == (0, False)
     assert asked == 2
 
@@ -581,9 +645,11 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(workspace: Path, db: Pat
 
 # --- the command ----------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
-def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+def run(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
     """Run compare-index; returns exit code, stdout and stderr."""
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
 
@@ -591,6 +657,7 @@ def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
         code = cli.main(["compare-index", "--workspace", str(workspace), "--index", str(tmp_path / "i"), *arguments])
         printed = capsys.readouterr()
         return code, printed.out, printed.err
+
     return go
 
 
@@ -626,15 +693,33 @@ def test_json_has_everything(workspace: Path, db: Path, run: Callable) -> None:
     assert (found["state"], found["era"], found["identity"]["providerKey"]) == ("ok", "own file", "ab" * 32)
     assert found["counts"]["keywordRows"] == found["counts"]["chunks"]
     assert found["files"][0] == {
-        "path": "MEMORY.md", "source": "memory", "differences": [], "detail": "", "compared": True, "chunks": 1,
-        "expected": 1, "embedded": 1, "models": [MODEL]}
+        "path": "MEMORY.md",
+        "source": "memory",
+        "differences": [],
+        "detail": "",
+        "compared": True,
+        "chunks": 1,
+        "expected": 1,
+        "embedded": 1,
+        "models": [MODEL],
+    }
 
 
 def test_the_configuration_of_openclaw_is_held_against_it(workspace: Path, db: Path, run: Callable) -> None:
     own_file(db, content(workspace))
     config = db.parents[1] / "openclaw.json"
-    config.write_text(json.dumps({"agents": {"defaults": {
-        "workspace": str(workspace), "memorySearch": {"provider": "openai", "model": "text-embedding-3-large"}}}}))
+    config.write_text(
+        json.dumps(
+            {
+                "agents": {
+                    "defaults": {
+                        "workspace": str(workspace),
+                        "memorySearch": {"provider": "openai", "model": "text-embedding-3-large"},
+                    }
+                }
+            }
+        )
+    )
     out = run()[1]
     assert f"Not as configured: model is {MODEL}, wanted: text-embedding-3-large" in out
     assert "indexes everything again" in out
@@ -642,8 +727,12 @@ def test_the_configuration_of_openclaw_is_held_against_it(workspace: Path, db: P
 
 def test_the_index_of_the_configured_agent_and_place_is_found(workspace: Path, db: Path, run: Callable) -> None:
     config = db.parents[1] / "openclaw.json"
-    search = {"provider": "openai", "sources": ["memory", "sessions"], "experimental": {"sessionMemory": True},
-              "extraPaths": ["/elsewhere"]}
+    search = {
+        "provider": "openai",
+        "sources": ["memory", "sessions"],
+        "experimental": {"sessionMemory": True},
+        "extraPaths": ["/elsewhere"],
+    }
     agents = {"list": [{"id": "ops", "default": True, "workspace": str(workspace)}]}
     own_file(db.with_name("ops.sqlite"), content(workspace))
     config.write_text(json.dumps({"agents": {**agents, "defaults": {"memorySearch": search}}}))
@@ -657,10 +746,11 @@ def test_the_index_of_the_configured_agent_and_place_is_found(workspace: Path, d
     assert json.loads(run("--json")[1])["path"] == str(db.with_name("ops-here.sqlite"))
 
 
-@pytest.mark.parametrize(("data", "state", "code"), [
-    (None, "missing", 2), (b"no database at all" * 99, "damaged", 1), (b"", "unknown schema", 1)])
-def test_problems_get_a_sentence_and_a_code(
-        db: Path, run: Callable, data: bytes | None, state: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("data", "state", "code"),
+    [(None, "missing", 2), (b"no database at all" * 99, "damaged", 1), (b"", "unknown schema", 1)],
+)
+def test_problems_get_a_sentence_and_a_code(db: Path, run: Callable, data: bytes | None, state: str, code: int) -> None:
     if data is not None:
         _parents(db).write_bytes(data)
     got, out, err = run(str(db))
@@ -671,15 +761,14 @@ def test_problems_get_a_sentence_and_a_code(
     assert (got, json.loads(out)["state"]) == (code, state)
 
 
-def test_hostile_names_in_their_index_are_shown_and_obeyed_by_nobody(
-        workspace: Path, db: Path, run: Callable) -> None:
+def test_hostile_names_in_their_index_are_shown_and_obeyed_by_nobody(workspace: Path, db: Path, run: Callable) -> None:
     made = content(workspace)
     made.files["memory/\x1b[2J\u202eevil\x9b.md"] = "", 0
     made.meta = {**made.meta, "model": "m\x1b]0;x\x07", "sources": ["\x1b[31m"]}
     own_file(db, made)
     with closing(apsw.Connection(str(db))) as connection:
         connection.execute('ALTER TABLE files ADD COLUMN "x\x1b[2J" TEXT')
-    controls = {chr(n) for n in (*range(32), *range(0x7f, 0xa0), 0x202e)} - {"\n"}
+    controls = {chr(n) for n in (*range(32), *range(0x7F, 0xA0), 0x202E)} - {"\n"}
     for arguments in ((), ("--json",)):
         _, out, err = run(*arguments)
         assert "evil" in out

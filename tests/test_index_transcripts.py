@@ -27,8 +27,14 @@ def said(role: str, text: str) -> str:
     return json.dumps({"type": "message", "message": {"role": role, "content": text}}) + "\n"
 
 
-CONVERSATION = json.dumps({"type": "session"}) + "\n" + said("user", "Where is the zeppelin?") + \
-    said("toolResult", "zeppelin.txt") + "{broken\n" + said("assistant", f"In the hangar, the key is {SECRET}.")
+CONVERSATION = (
+    json.dumps({"type": "session"})
+    + "\n"
+    + said("user", "Where is the zeppelin?")
+    + said("toolResult", "zeppelin.txt")
+    + "{broken\n"
+    + said("assistant", f"In the hangar, the key is {SECRET}.")
+)
 
 
 class Told(Memory):
@@ -131,10 +137,18 @@ def test_thresholds_are_settings(memory) -> None:
     assert memory.run("watch").indexed == 1
 
 
-@pytest.mark.parametrize(("bytes_", "messages", "limits", "expected"), [
-    (99_999, 49, (100_000, 50), False), (100_000, 0, (100_000, 50), True), (10, 50, (100_000, 50), True),
-    (1, 0, (0, 50), True), (0, 0, (0, 0), False), (1, 0, (0, 0), True), (99, 0, (100, 0), False),
-])
+@pytest.mark.parametrize(
+    ("bytes_", "messages", "limits", "expected"),
+    [
+        (99_999, 49, (100_000, 50), False),
+        (100_000, 0, (100_000, 50), True),
+        (10, 50, (100_000, 50), True),
+        (1, 0, (0, 50), True),
+        (0, 0, (0, 0), False),
+        (1, 0, (0, 0), True),
+        (99, 0, (100, 0), False),
+    ],
+)
 def test_when_growth_is_enough(bytes_, messages, limits, expected) -> None:
     assert due(Growth(bytes_, messages), Thresholds(*limits)) is expected
 
@@ -157,13 +171,19 @@ def test_a_transcript_that_shrank_counts_whole(memory) -> None:
 
 # --- asked ---------------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def engine(memory, tmp_path):
     from memory_tui import launch
 
-    plan = launch.plan(Options(workspace=str(memory.folder), index=str(tmp_path / "i.sqlite"), provider="scripted",
-                               changes=(("profile", "openclaw-2026.3"), ("minScore", "0"),
-                                        ("temporalDecay.enabled", "on"))))
+    plan = launch.plan(
+        Options(
+            workspace=str(memory.folder),
+            index=str(tmp_path / "i.sqlite"),
+            provider="scripted",
+            changes=(("profile", "openclaw-2026.3"), ("minScore", "0"), ("temporalDecay.enabled", "on")),
+        )
+    )
     os.utime(tmp_path / "sessions" / "a.jsonl", (1_600_000_000, 1_600_000_000))
     with Engine(replace(plan, roots=memory.roots)) as engine:
         engine.sync()
@@ -172,8 +192,9 @@ def engine(memory, tmp_path):
 
 def test_hits_come_from_either_source_or_from_one(engine) -> None:
     def found(source: str) -> set[str]:
-        return {hit.chunk.path for hit in engine.rank(engine.gather("zeppelin", source=source),
-                                                      engine.settings).recalled}
+        return {
+            hit.chunk.path for hit in engine.rank(engine.gather("zeppelin", source=source), engine.settings).recalled
+        }
 
     assert found("") == {"MEMORY.md", "sessions/a.jsonl"}
     assert found("memory") == {"MEMORY.md"}
@@ -210,8 +231,10 @@ def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
 def test_status_counts_each_source(engine) -> None:
     status = engine.status()
     assert status.sources == ("memory", "sessions")
-    assert status.source_counts == ({"source": "memory", "files": 1, "chunks": 1},
-                                    {"source": "sessions", "files": 1, "chunks": 1})
+    assert status.source_counts == (
+        {"source": "memory", "files": 1, "chunks": 1},
+        {"source": "sessions", "files": 1, "chunks": 1},
+    )
     assert {row.path: row.source for row in engine.files()} == {"MEMORY.md": "memory", "sessions/a.jsonl": "sessions"}
     assert engine.why_file("sessions/a.jsonl").included
 

@@ -33,10 +33,20 @@ def memory(tmp_path):
 def state(corpus):
     """Everything a corpus tells, by chunk; the order of files is not part of it."""
     return [
-        (int(corpus.rowids[row]), corpus.chunk_id(row), corpus.path(row), corpus.files.sources[corpus.file_of[row]],
-         float(corpus.files.mtimes[corpus.file_of[row]]), int(corpus.start_lines[row]), int(corpus.end_lines[row]),
-         bool(corpus.embedded[row]), bool(corpus.has_vector[row]), corpus.vectors([row])[0].tobytes())
-        for row in range(len(corpus))]
+        (
+            int(corpus.rowids[row]),
+            corpus.chunk_id(row),
+            corpus.path(row),
+            corpus.files.sources[corpus.file_of[row]],
+            float(corpus.files.mtimes[corpus.file_of[row]]),
+            int(corpus.start_lines[row]),
+            int(corpus.end_lines[row]),
+            bool(corpus.embedded[row]),
+            bool(corpus.has_vector[row]),
+            corpus.vectors([row])[0].tobytes(),
+        )
+        for row in range(len(corpus))
+    ]
 
 
 def by_chunk(store, match):
@@ -47,8 +57,11 @@ def by_chunk(store, match):
 
 note = st.tuples(st.sampled_from("abcd"), st.lists(st.sampled_from(WORDS), max_size=6), st.integers(0, 80))
 step = st.one_of(
-    note, st.tuples(st.just("delete"), st.sampled_from("abcd")), st.tuples(st.just("touch"), st.sampled_from("abcd")),
-    st.sampled_from([("force",), ("offline",), ("online",), ("look",)]))
+    note,
+    st.tuples(st.just("delete"), st.sampled_from("abcd")),
+    st.tuples(st.just("touch"), st.sampled_from("abcd")),
+    st.sampled_from([("force",), ("offline",), ("online",), ("look",)]),
+)
 
 
 @settings(max_examples=40, deadline=None)
@@ -250,6 +263,7 @@ def test_an_empty_index_is_a_corpus_of_nothing(memory):
 
 
 # --- cosines -------------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture
 def roses(memory):

@@ -152,6 +152,7 @@ def test_memory_that_is_made_later_and_again(folder):
 
 def test_memory_that_is_made_anew_at_once(folder):
     """File systems give the new folder the identity of the old one, which nobody then watches any more."""
+
     def anew():
         shutil.rmtree(folder / "memory")
         (folder / "memory").mkdir()

@@ -35,24 +35,46 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     """A provider with a key in the environment, a header that is one, and a fallback with another key."""
     usual = providing.settings
-    monkeypatch.setattr(providing, "settings", lambda choices, consents: replace(
-        usual(choices, consents), clock=Time(1_700_000_000.0).clock()))
+    monkeypatch.setattr(
+        providing,
+        "settings",
+        lambda choices, consents: replace(usual(choices, consents), clock=Time(1_700_000_000.0).clock()),
+    )
     monkeypatch.setenv("OPENAI_KEY_OF_MINE", KEY)
     monkeypatch.setenv("MISTRAL_API_KEY", OTHER)
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    section = {"provider": "openai", "fallback": "builtin", "remote": {
-        "baseUrl": "http://embed.example/v1", "apiKey": "${OPENAI_KEY_OF_MINE}", "headers": {"X-Team": HEADER}}}
+    section = {
+        "provider": "openai",
+        "fallback": "builtin",
+        "remote": {
+            "baseUrl": "http://embed.example/v1",
+            "apiKey": "${OPENAI_KEY_OF_MINE}",
+            "headers": {"X-Team": HEADER},
+        },
+    }
     path = tmp_path / "openclaw.json"
     path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return Options(workspace=str(notes), config=str(path), index=str(tmp_path / "index" / "i.sqlite"),
-                   changes=(("profile", "recommended"),))
+    return Options(
+        workspace=str(notes),
+        config=str(path),
+        index=str(tmp_path / "index" / "i.sqlite"),
+        changes=(("profile", "recommended"),),
+    )
 
 
-REPLIES = {"well": well, "echo 400": echo_headers(400), "echo 401": echo_headers(401), "echo 500": echo_headers(500),
-           "echo 429": echo_headers(429), "reset": reset, "cut off": cut_off, "html": html(502),
-           "words": status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})}
+REPLIES = {
+    "well": well,
+    "echo 400": echo_headers(400),
+    "echo 401": echo_headers(401),
+    "echo 500": echo_headers(500),
+    "echo 429": echo_headers(429),
+    "reset": reset,
+    "cut off": cut_off,
+    "html": html(502),
+    "words": status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
+}
 
 
 def content(path: Path) -> bytes:
@@ -69,14 +91,30 @@ def words_of(options: Options) -> list[str]:
 
 @pytest.mark.parametrize("reply", REPLIES)
 def test_no_output_log_or_file_of_ours_holds_a_key(
-        play: Play, options: Options, reply: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-        caplog: pytest.LogCaptureFixture) -> None:
+    play: Play,
+    options: Options,
+    reply: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     play.usual = REPLIES[reply]
     caplog.set_level(logging.DEBUG)
-    for command in (["index", "--dry-run"], ["index", "--dry-run", "--json"], ["provider"], ["index", "--yes"],
-                    ["provider", "--test"], ["provider", "--test", "--json"], ["status", "--deep", "--json"],
-                    ["status"], ["search", "omada", "--explain"], ["search", "omada", "--json"], ["config"],
-                    ["config", "--json"], ["provider", "--json", "--revoke"]):
+    for command in (
+        ["index", "--dry-run"],
+        ["index", "--dry-run", "--json"],
+        ["provider"],
+        ["index", "--yes"],
+        ["provider", "--test"],
+        ["provider", "--test", "--json"],
+        ["status", "--deep", "--json"],
+        ["status"],
+        ["search", "omada", "--explain"],
+        ["search", "omada", "--json"],
+        ["config"],
+        ["config", "--json"],
+        ["provider", "--json", "--revoke"],
+    ):
         cli.main([*command, *words_of(options)])
     assert any(KEY in str(request.headers) for request in play.asked)
     printed = capsys.readouterr()
@@ -103,9 +141,16 @@ def test_no_traceback_or_event_holds_a_key(play: Play, options: Options, reply: 
     seen: list[str] = []
     with Engine.open(replace(options, provider="openai"), heard.append) as engine:
         actions: list[Callable[[], object]] = [
-            engine.sync, lambda: engine.search("omada"), engine.embedding.forecast, engine.embedding.links,
-            engine.embedding.try_out, engine.remeasured, lambda: engine.status(deep=True), engine.notices,
-            engine.embedding.fallback]
+            engine.sync,
+            lambda: engine.search("omada"),
+            engine.embedding.forecast,
+            engine.embedding.links,
+            engine.embedding.try_out,
+            engine.remeasured,
+            lambda: engine.status(deep=True),
+            engine.notices,
+            engine.embedding.fallback,
+        ]
         provider = engine._chain.of_space(Identity("openai", "", "", 0))
         assert provider is not None
         actions.append(lambda: provider.embed(["a text"], "document"))

@@ -16,10 +16,14 @@ from memory_tui.explain import record
 from memory_tui.search.evidence import Evidence, Postings
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
-RECORDED = [f"{version}/{name}" for version, names in {
-    "2026.3.13": ("default", "chunk100-20", "decay30", "hybrid-off", "minscore0-max20", "mmr0.7"),
-    "2026.2.26": ("default", "decay30", "minscore0-max20", "mmr0.7"),
-}.items() for name in names]
+RECORDED = [
+    f"{version}/{name}"
+    for version, names in {
+        "2026.3.13": ("default", "chunk100-20", "decay30", "hybrid-off", "minscore0-max20", "mmr0.7"),
+        "2026.2.26": ("default", "decay30", "minscore0-max20", "mmr0.7"),
+    }.items()
+    for name in names
+]
 
 
 def in_their_order(evidence: Evidence, debug: dict[str, Any]) -> Evidence:
@@ -34,8 +38,11 @@ def in_their_order(evidence: Evidence, debug: dict[str, Any]) -> Evidence:
     side = evidence.openclaw
     rows = ordered(side.postings.rows, list(dict.fromkeys(item["id"] for item in debug.get("keyword", []))))
     bm25_of = dict(zip(side.postings.rows.tolist(), side.postings.bm25.tolist(), strict=True))
-    postings = side.postings if len(rows) != len(side.postings.rows) else Postings(
-        rows, np.array([bm25_of[row] for row in rows.tolist()]))
+    postings = (
+        side.postings
+        if len(rows) != len(side.postings.rows)
+        else Postings(rows, np.array([bm25_of[row] for row in rows.tolist()]))
+    )
     nearest = ordered(evidence.nearest, [item["id"] for item in debug.get("vector", [])])
     return replace(evidence, nearest=nearest, openclaw=replace(side, postings=postings))
 
@@ -50,16 +57,22 @@ class Asked:
 
 
 @pytest.fixture(scope="module", params=RECORDED)
-def asked(request: pytest.FixtureRequest, oracle_data: Path, oracle_workspace: Path,
-          tmp_path_factory: pytest.TempPathFactory) -> list[Asked]:
+def asked(
+    request: pytest.FixtureRequest, oracle_data: Path, oracle_workspace: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[Asked]:
     """Every query of one recorded configuration."""
     folder = oracle_data / request.param
     place = tmp_path_factory.mktemp("asked")
     config = place / "openclaw.json"
     config.write_text((folder / "config.json").read_text().replace("WORKSPACE", str(oracle_workspace)))
     profile = "openclaw-2026.3" if request.param.startswith("2026.3") else "openclaw-2026.2"
-    options = Options(config=str(config), index=str(place / "index.sqlite"), provider="scripted", now=NOW,
-                      changes=(("profile", profile),))
+    options = Options(
+        config=str(config),
+        index=str(place / "index.sqlite"),
+        provider="scripted",
+        now=NOW,
+        changes=(("profile", profile),),
+    )
     found = []
     with Engine.open(options) as engine:
         engine.sync()
@@ -84,7 +97,8 @@ def test_our_own_order_of_ties_changes_no_score(asked: list[Asked]) -> None:
     for item in asked:
         if not item.ours["trace"]["settings"]["query.hybrid.mmr.enabled"]["value"]:
             assert [r["score"] for r in item.ours["results"]] == pytest.approx(
-                [r["score"] for r in item.query["results"]], abs=1e-6), item.query["id"]
+                [r["score"] for r in item.query["results"]], abs=1e-6
+            ), item.query["id"]
 
 
 def assert_same(ours: list[tuple[str, float]], theirs: list[tuple[str, float]], worst: float, at: str) -> None:
@@ -103,8 +117,12 @@ def test_the_trace_has_the_numbers_of_the_original(asked: list[Asked]) -> None:
         if item.ours["mode"] == "hybrid":
             assert trace["ftsQuery"] == debug["ftsQuery"], at
             worst = max((row["rank"] for row in debug.get("keywordRank", [])), default=0.0)
-            assert_same([(row["id"], row["rank"]) for row in trace["keywordRank"]],
-                        [(row["id"], row["rank"]) for row in debug.get("keywordRank", [])], worst, at)
+            assert_same(
+                [(row["id"], row["rank"]) for row in trace["keywordRank"]],
+                [(row["id"], row["rank"]) for row in debug.get("keywordRank", [])],
+                worst,
+                at,
+            )
             text = dict.fromkeys(row["id"] for row in debug["keyword"])
             mine = {row["id"]: row["textScore"] for row in trace["keyword"]}
             real = {row["id"]: row["textScore"] for row in debug["keyword"]}
@@ -113,5 +131,9 @@ def test_the_trace_has_the_numbers_of_the_original(asked: list[Asked]) -> None:
         # Without a single non-zero component in the query's vector the original asks no vectors.
         vector = debug.get("vector", [])
         worst = min((row["score"] for row in vector), default=0.0)
-        assert_same([(row["id"], row["score"]) for row in trace["vector"]],
-                    [(row["id"], row["score"]) for row in vector], worst, at)
+        assert_same(
+            [(row["id"], row["score"]) for row in trace["vector"]],
+            [(row["id"], row["score"]) for row in vector],
+            worst,
+            at,
+        )

@@ -34,13 +34,25 @@ def configuration(tmp_path: Path, section: dict[str, object]) -> str:
 
 
 def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configured_key(
-        host: tuple[Play, str], workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host: tuple[Play, str], workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     play, address = host
     monkeypatch.setenv("MY_KEY", "sk-from-the-environment")
-    config = configuration(tmp_path, {"provider": "openai", "model": "small", "remote": {
-        "baseUrl": f"{address}/v1", "apiKey": "${MY_KEY}", "headers": {"X-Team": "home"}}})
-    options = Options(workspace=str(workspace), config=config, provider="openai", index=str(tmp_path / "i"),
-                      changes=(("profile", "recommended"),))
+    config = configuration(
+        tmp_path,
+        {
+            "provider": "openai",
+            "model": "small",
+            "remote": {"baseUrl": f"{address}/v1", "apiKey": "${MY_KEY}", "headers": {"X-Team": "home"}},
+        },
+    )
+    options = Options(
+        workspace=str(workspace),
+        config=config,
+        provider="openai",
+        index=str(tmp_path / "i"),
+        changes=(("profile", "recommended"),),
+    )
     with Engine.open(options) as engine:
         report = engine.sync()
         assert report.error == ""
@@ -54,8 +66,7 @@ def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configure
     assert any("Omada" in text for request in play.asked for text in request.texts)
 
 
-def test_an_outage_keeps_the_vectors_that_are_there(
-        host: tuple[Play, str], workspace: Path, tmp_path: Path) -> None:
+def test_an_outage_keeps_the_vectors_that_are_there(host: tuple[Play, str], workspace: Path, tmp_path: Path) -> None:
     play, address = host
     config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})
     options = Options(workspace=str(workspace), config=config, provider="openai", index=str(tmp_path / "i"))
@@ -75,7 +86,8 @@ def test_an_outage_keeps_the_vectors_that_are_there(
 
 
 def test_transcripts_are_a_source_when_the_configuration_asks_twice(
-        workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
     sessions = tmp_path / "state" / "agents" / "main" / "sessions"
     sessions.mkdir(parents=True)
@@ -84,8 +96,9 @@ def test_transcripts_are_a_source_when_the_configuration_asks_twice(
 
     def found(**section: object) -> list[str]:
         config = configuration(tmp_path, {"provider": "scripted", **section})
-        options = Options(workspace=str(workspace), config=config, index=str(tmp_path / "i"),
-                          changes=(("profile", "recommended"),))
+        options = Options(
+            workspace=str(workspace), config=config, index=str(tmp_path / "i"), changes=(("profile", "recommended"),)
+        )
         with Engine.open(options) as engine:
             engine.sync(reason="cli")
             return [hit.chunk.citation for hit in engine.search("walrus").recalled if hit.text.bm25 is not None]

@@ -33,16 +33,26 @@ def judge(memorybank: Path) -> ModuleType:
     return module
 
 
-def answers(workspaces: Path, queries: list[dict[str, Any]], index: Path, profile: str, results: int = 20,
-            now: float = AFTER_THE_LAST_LOG) -> dict[str, list[dict[str, Any]]]:
+def answers(
+    workspaces: Path,
+    queries: list[dict[str, Any]],
+    index: Path,
+    profile: str,
+    results: int = 20,
+    now: float = AFTER_THE_LAST_LOG,
+) -> dict[str, list[dict[str, Any]]]:
     """Up to `results` hits of every question."""
     by_workspace = defaultdict(list)
     for query in queries:
         by_workspace[query["workspace"]].append(query)
     found = {}
     for name, asked in by_workspace.items():
-        options = Options(workspace=str(workspaces / name), index=str(index / name / "index.sqlite"), now=now,
-                          changes=(("profile", profile), ("query.maxResults", str(results))))
+        options = Options(
+            workspace=str(workspaces / name),
+            index=str(index / name / "index.sqlite"),
+            now=now,
+            changes=(("profile", profile), ("query.maxResults", str(results))),
+        )
         with Engine.open(options) as engine:
             engine.sync()
             for query in asked:
@@ -56,7 +66,8 @@ def measured(judge: ModuleType, name: str, found: dict[str, list[dict[str, Any]]
 
 @pytest.mark.parametrize(("name", "ndcg", "visible"), [("en", 0.90, 0.80), ("zh", 0.93, 0.80)])
 def test_recommended_recalls_what_was_said(
-        judge: ModuleType, memorybank: Path, tmp_path: Path, name: str, ndcg: float, visible: float) -> None:
+    judge: ModuleType, memorybank: Path, tmp_path: Path, name: str, ndcg: float, visible: float
+) -> None:
     queries = judge.load_queries(name)
     ours = measured(judge, name, answers(memorybank / name / "workspaces", queries, tmp_path, "recommended"))
     print({key: round(value, 3) for key, value in ours.items()})
@@ -88,8 +99,11 @@ def test_old_evidence_is_recalled_like_new(judge: ModuleType, memorybank: Path, 
         for evidence in query["evidence"]:
             path = moved[evidence["path"]]
             old = path != evidence["path"]
-            hits[old].append(any(r["path"] == path and r["startLine"] <= evidence["line"] <= r["endLine"]
-                                 for r in found[query["id"]]))
+            hits[old].append(
+                any(
+                    r["path"] == path and r["startLine"] <= evidence["line"] <= r["endLine"] for r in found[query["id"]]
+                )
+            )
     recall = {old: sum(values) / len(values) for old, values in hits.items()}
     assert min(len(values) for values in hits.values()) >= 20
     assert recall[True] >= recall[False] - 0.03, recall
@@ -103,16 +117,22 @@ def test_the_labelled_questions_of_the_demo(tmp_path: Path) -> None:
     now = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
     recalled = {}
     for profile in ("recommended", "openclaw-2026.3"):
-        options = Options(workspace=str(workspace), index=str(tmp_path / "index.sqlite"), now=now,
-                          changes=(("profile", profile),))
+        options = Options(
+            workspace=str(workspace), index=str(tmp_path / "index.sqlite"), now=now, changes=(("profile", profile),)
+        )
         with Engine.open(options) as engine:
             engine.sync()
             hits = []
             for labelled in demo.labelled_queries(today):
                 answers = [label for label in labelled.relevant if label.grade == 2]
                 trace = engine.search(labelled.query)
-                hits += [any(c.chunk.path == label.path and c.chunk.start_line <= label.line <= c.chunk.end_line
-                             for c in trace.recalled) for label in answers]
+                hits += [
+                    any(
+                        c.chunk.path == label.path and c.chunk.start_line <= label.line <= c.chunk.end_line
+                        for c in trace.recalled
+                    )
+                    for label in answers
+                ]
         recalled[profile] = sum(hits) / len(hits)
     print(json.dumps(recalled))
     assert recalled["recommended"] >= 0.75

@@ -31,8 +31,14 @@ def place(tmp_path):
 
 
 def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.sqlite", **changes: str) -> Engine:
-    return Engine.open(Options(workspace=str(place / "notes"), index=str(place / index), provider=provider,
-                               changes=(("profile", profile), ("minScore", "0"), *changes.items())))
+    return Engine.open(
+        Options(
+            workspace=str(place / "notes"),
+            index=str(place / index),
+            provider=provider,
+            changes=(("profile", profile), ("minScore", "0"), *changes.items()),
+        )
+    )
 
 
 def asked(place, query: str, **options: str) -> Trace:
@@ -56,6 +62,7 @@ def test_everything_works_here() -> None:
 
 # --- no FTS5 -------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("profile", ["openclaw-2026.3", "recommended"])
 def test_without_fts5_vectors_answer_alone_and_the_answer_says_so(place, monkeypatch, profile) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
@@ -67,10 +74,15 @@ def test_without_fts5_vectors_answer_alone_and_the_answer_says_so(place, monkeyp
     assert "vectors answer alone" in trace.notices[0].message
 
 
-@pytest.mark.parametrize(("query", "found"), [
-    ("rout", ["MEMORY.md"]), ("100%", ["memory/2026-11-02.md"]), ("戦略", ["memory/会議.md"]),
-    ("TOMATO", ["memory/garden.md"]),
-])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("rout", ["MEMORY.md"]),
+        ("100%", ["memory/2026-11-02.md"]),
+        ("戦略", ["memory/会議.md"]),
+        ("TOMATO", ["memory/garden.md"]),
+    ],
+)
 def test_without_vectors_too_the_letters_of_the_text_are_looked_through(place, monkeypatch, query, found) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5,vec0")
     for profile in ("openclaw-2026.3", "recommended"):
@@ -153,6 +165,7 @@ def test_words_are_found_without_the_tokenizers_of_fts5(monkeypatch) -> None:
 
 # --- no sqlite-vec -------------------------------------------------------------------------------------------------
 
+
 def test_without_sqlite_vec_the_answers_are_the_same_and_status_says_so(place, monkeypatch) -> None:
     with opened(place, index="with.sqlite") as engine:
         engine.sync()
@@ -179,6 +192,7 @@ def test_a_switch_that_nobody_knows_is_named(place, monkeypatch) -> None:
 
 
 # --- trigrams ------------------------------------------------------------------------------------------------------
+
 
 def test_trigrams_find_parts_of_words(place) -> None:
     assert paths(asked(place, "recyc", provider="none")) == []
@@ -230,9 +244,11 @@ def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
     with opened(place) as engine:
         engine.sync()
     old = apsw.Connection(str(place / "index.sqlite"))
-    old.execute("DROP TABLE batch_jobs; DROP TABLE batch_texts; DROP TABLE withheld; DROP TABLE refused; "
-                "DELETE FROM meta WHERE key = 'full_text'; PRAGMA user_version = 1; UPDATE meta SET "
-                "value = json_remove(value, '$.ftsTokenizer') WHERE key = 'memory_index_meta_v1'")
+    old.execute(
+        "DROP TABLE batch_jobs; DROP TABLE batch_texts; DROP TABLE withheld; DROP TABLE refused; "
+        "DELETE FROM meta WHERE key = 'full_text'; PRAGMA user_version = 1; UPDATE meta SET "
+        "value = json_remove(value, '$.ftsTokenizer') WHERE key = 'memory_index_meta_v1'"
+    )
     old.close()
     with opened(place) as engine:
         report = engine.sync()

@@ -28,8 +28,12 @@ def codes(engine: Engine, question: str = "router", **options: str) -> list[str]
 
 @pytest.fixture
 def options(tmp_path: Path) -> Options:
-    return Options(workspace=str(notes(tmp_path / "notes")), index=str(tmp_path / "index.sqlite"), provider="scripted",
-                   changes=(("profile", "openclaw-2026.3"),))
+    return Options(
+        workspace=str(notes(tmp_path / "notes")),
+        index=str(tmp_path / "index.sqlite"),
+        provider="scripted",
+        changes=(("profile", "openclaw-2026.3"),),
+    )
 
 
 def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options: Options) -> None:
@@ -61,10 +65,19 @@ def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_
 
 
 def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
-    options: Options, capsys: pytest.CaptureFixture[str],
+    options: Options,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    shared = ["--workspace", str(options.workspace), "--index", str(options.index), "--profile", "openclaw-2026.3",
-              "--provider", "none"]
+    shared = [
+        "--workspace",
+        str(options.workspace),
+        "--index",
+        str(options.index),
+        "--profile",
+        "openclaw-2026.3",
+        "--provider",
+        "none",
+    ]
     assert cli.main([*shared, "search", "router"]) == 0
     assert "would find nothing" not in capsys.readouterr().err
     assert cli.main([*shared, "search", "router", "--explain"]) == 0

@@ -22,8 +22,14 @@ NOTES = {
     "memory/garden.md": "Roses and tomatoes were watered on Sunday.\n",
     "memory/kitchen.md": "The oven runs hot by ten degrees.\n",
 }
-QUESTIONS = ("router vlan", "what about the printer in the cellar?", "router printer cellar roses oven", "cellar",
-             "ten degrees hotter", "admin-70")
+QUESTIONS = (
+    "router vlan",
+    "what about the printer in the cellar?",
+    "router printer cellar roses oven",
+    "cellar",
+    "ten degrees hotter",
+    "admin-70",
+)
 
 
 @pytest.fixture
@@ -35,9 +41,14 @@ def ask(tmp_path):
     engines = []
 
     def asked(query: str, profile: str, **changes: str) -> Trace:
-        engine = Engine.open(Options(
-            workspace=str(tmp_path / "notes"), index=str(tmp_path / "index.sqlite"), provider="none",
-            changes=(("profile", profile), *changes.items())))
+        engine = Engine.open(
+            Options(
+                workspace=str(tmp_path / "notes"),
+                index=str(tmp_path / "index.sqlite"),
+                provider="none",
+                changes=(("profile", profile), *changes.items()),
+            )
+        )
         engines.append(engine)
         engine.sync()
         return engine.search(query)
@@ -57,8 +68,9 @@ def reference(query: str, *, limit: int, min_score: float, results: int, constan
     for word in keywords(query) or (query,):
         expression = " AND ".join(f'"{token}"' for token in re.findall(r"\w+", word))
         for path, bm25 in table.execute(
-                "SELECT path, bm25(notes) FROM notes WHERE notes MATCH ? ORDER BY bm25(notes), rowid LIMIT ?",
-                (expression, limit)):
+            "SELECT path, bm25(notes) FROM notes WHERE notes MATCH ? ORDER BY bm25(notes), rowid LIMIT ?",
+            (expression, limit),
+        ):
             score = 1.0 if constant else -bm25 / (1 - bm25)
             if path not in best or score > best[path]:
                 best[path] = score
@@ -117,8 +129,14 @@ def test_recommended_keeps_its_own_way(ask) -> None:
 
 
 def test_every_knob_is_live_on_the_same_evidence(ask, tmp_path) -> None:
-    with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "index.sqlite"),
-                             provider="none", changes=(("profile", "openclaw-2026.3"),))) as engine:
+    with Engine.open(
+        Options(
+            workspace=str(tmp_path / "notes"),
+            index=str(tmp_path / "index.sqlite"),
+            provider="none",
+            changes=(("profile", "openclaw-2026.3"),),
+        )
+    ) as engine:
         engine.sync()
         found = engine.gather("router printer cellar")
         one = rank(found, engine.settings.update({"query.maxResults": 1, "query.minScore": 0.0}, "test"))
@@ -131,8 +149,14 @@ def test_every_knob_is_live_on_the_same_evidence(ask, tmp_path) -> None:
 def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -> None:
     """The original looks for neighbours of nothing and still gives words their share alone."""
     (tmp_path / "MEMORY.md").write_text("Зашёл в кафе §§ §§\n")
-    with Engine.open(Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="scripted",
-                             changes=(("profile", "openclaw-2026.3"),))) as engine:
+    with Engine.open(
+        Options(
+            workspace=str(tmp_path),
+            index=str(tmp_path / "i.sqlite"),
+            provider="scripted",
+            changes=(("profile", "openclaw-2026.3"),),
+        )
+    ) as engine:
         engine.sync()
         found = engine.gather("!!")
         trace = engine.rank(found, engine.settings)

@@ -38,8 +38,10 @@ def test_a_keyword_only_hit_cannot_pass_the_gate_of_2026_3() -> None:
     assert trace.empty.floor == pytest.approx(0.3), "keyword hits fell back to the relaxed floor"
 
 
-@pytest.mark.parametrize(("profile", "step"), [
-    (OPENCLAW, "Lower minScore, or try the profile recommended."), ("recommended", "Lower minScore.")])
+@pytest.mark.parametrize(
+    ("profile", "step"),
+    [(OPENCLAW, "Lower minScore, or try the profile recommended."), ("recommended", "Lower minScore.")],
+)
 def test_a_profile_in_force_is_not_advised(profile: str, step: str) -> None:
     trace = rank(evidence([0.1], {}), settings(profile, minScore=1.0, vectorWeight=0.5, textWeight=0.5))
     assert isinstance(trace.empty, AllBelowGate)
@@ -100,8 +102,10 @@ def test_the_limit_says_which_place_was_missed() -> None:
 
 def test_mmr_names_the_twin() -> None:
     texts = ["router vlan admin", "router vlan admin", "coffee machine"]
-    trace = rank(evidence([0.9, 0.89, 0.8], {}, texts=texts),
-                 settings(OPENCLAW, maxResults=2, **{"mmr.enabled": True, "mmr.lambda": 0.5}))
+    trace = rank(
+        evidence([0.9, 0.89, 0.8], {}, texts=texts),
+        settings(OPENCLAW, maxResults=2, **{"mmr.enabled": True, "mmr.lambda": 0.5}),
+    )
     assert [c.chunk.rowid for c in trace.recalled] == [0, 2]
     verdict = trace.lost[0].verdict
     assert isinstance(verdict, DisplacedByMmr)
@@ -110,8 +114,10 @@ def test_mmr_names_the_twin() -> None:
 
 
 def test_hybrid_off_is_the_cosine_alone() -> None:
-    trace = rank(evidence([0.5, 0.3], {1: -9.0}, ages=[60, 60]),
-                 settings(OPENCLAW, **{"hybrid.enabled": False, "temporalDecay.enabled": True}))
+    trace = rank(
+        evidence([0.5, 0.3], {1: -9.0}, ages=[60, 60]),
+        settings(OPENCLAW, **{"hybrid.enabled": False, "temporalDecay.enabled": True}),
+    )
     assert trace.mode == "vectors only"
     assert [c.score for c in trace.recalled] == pytest.approx([0.5])
 
@@ -135,7 +141,8 @@ def test_what_no_note_holds_is_said_of_the_words_that_were_looked_for() -> None:
     assert said(QueryPlan(("film",), (), "film")) == f"No note holds a word of the question{rest}"
     assert said(QueryPlan(("film",), ("did",), "film")) == f"No note holds one of the words that count{rest}"
     assert said(QueryPlan(("film",), ("did", "sunny"), "film", common=("sunny",))) == (
-        f"No note holds one of the words that count; left out as too common: sunny{rest}")
+        f"No note holds one of the words that count; left out as too common: sunny{rest}"
+    )
 
 
 def test_without_vectors_words_answer_alone_and_the_mode_says_so() -> None:
@@ -151,21 +158,42 @@ def test_an_empty_answer_has_a_reason() -> None:
 
 # --- for any evidence ----------------------------------------------------------------------------------------------
 
-any_evidence = st.integers(1, 12).flatmap(lambda n: st.builds(
-    evidence,
-    st.lists(st.floats(-1, 1), min_size=n, max_size=n),
-    st.dictionaries(st.integers(0, n - 1), st.floats(-20, -1e-6)),
-    ages=st.lists(st.one_of(st.just(math.nan), st.floats(-10, 1000)), min_size=n, max_size=n),
-    texts=st.lists(st.text("ab ", max_size=8), min_size=n, max_size=n),
-    named=st.frozensets(st.integers(0, n - 1)),
-))
+any_evidence = st.integers(1, 12).flatmap(
+    lambda n: st.builds(
+        evidence,
+        st.lists(st.floats(-1, 1), min_size=n, max_size=n),
+        st.dictionaries(st.integers(0, n - 1), st.floats(-20, -1e-6)),
+        ages=st.lists(st.one_of(st.just(math.nan), st.floats(-10, 1000)), min_size=n, max_size=n),
+        texts=st.lists(st.text("ab ", max_size=8), min_size=n, max_size=n),
+        named=st.frozensets(st.integers(0, n - 1)),
+    )
+)
 any_settings = st.builds(
-    lambda profile, vector, text, floor, results, decay, half, mmr, lam, hybrid: settings(profile, **{
-        "vectorWeight": vector, "textWeight": text, "minScore": floor, "maxResults": results,
-        "temporalDecay.enabled": decay, "halfLifeDays": half, "mmr.enabled": mmr, "mmr.lambda": lam,
-        "hybrid.enabled": hybrid}),
-    st.sampled_from(["recommended", OPENCLAW, "openclaw-2026.2"]), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1),
-    st.integers(1, 8), st.booleans(), st.integers(1, 400), st.booleans(), st.floats(0, 1), st.booleans())
+    lambda profile, vector, text, floor, results, decay, half, mmr, lam, hybrid: settings(
+        profile,
+        **{
+            "vectorWeight": vector,
+            "textWeight": text,
+            "minScore": floor,
+            "maxResults": results,
+            "temporalDecay.enabled": decay,
+            "halfLifeDays": half,
+            "mmr.enabled": mmr,
+            "mmr.lambda": lam,
+            "hybrid.enabled": hybrid,
+        },
+    ),
+    st.sampled_from(["recommended", OPENCLAW, "openclaw-2026.2"]),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.integers(1, 8),
+    st.booleans(),
+    st.integers(1, 400),
+    st.booleans(),
+    st.floats(0, 1),
+    st.booleans(),
+)
 
 
 def every(trace: Trace) -> list:
@@ -219,7 +247,7 @@ def test_a_shorter_answer_is_the_beginning_of_a_longer_one(found: object, chosen
     wide = chosen.update({"profile": "recommended"}, "test")
     longer = rank(found, wide)  # type: ignore[arg-type]
     short = rank(found, wide.set("query.maxResults", min(fewer, wide.whole("query.maxResults")), "test"))  # type: ignore[arg-type]
-    assert [c.chunk for c in short.recalled] == [c.chunk for c in longer.recalled][:len(short.recalled)]
+    assert [c.chunk for c in short.recalled] == [c.chunk for c in longer.recalled][: len(short.recalled)]
 
 
 @given(any_evidence, any_settings)

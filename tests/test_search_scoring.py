@@ -18,7 +18,8 @@ def array(*values: float) -> np.ndarray:
 
 def test_text_score_of_2026_3_is_r_over_one_plus_r() -> None:
     assert scoring.saturated(array(-0.5, -2.0, -4.2, -1e-6, 0.0, 3.0)) == pytest.approx(
-        [1 / 3, 2 / 3, 0.807692, 9.99999e-7, 1.0, 0.25], rel=1e-5)
+        [1 / 3, 2 / 3, 0.807692, 9.99999e-7, 1.0, 0.25], rel=1e-5
+    )
 
 
 def test_text_score_of_2026_2_is_one_for_every_match() -> None:
@@ -31,10 +32,17 @@ def test_a_better_bm25_never_scores_less_in_2026_3(ranks: list[float]) -> None:
     assert (np.diff(scoring.saturated(ordered)) <= 0).all()
 
 
-@pytest.mark.parametrize(("given_", "expected"), [
-    ((0.7, 0.3), (0.7, 0.3)), ((2.0, 1.0), (0.5, 0.5)), ((0.0, 0.0), (0.7, 0.3)), ((1.0, 0.0), (1.0, 0.0)),
-    ((-1.0, 0.5), (0.0, 1.0)), ((0.2, 0.2), (0.5, 0.5)),
-])
+@pytest.mark.parametrize(
+    ("given_", "expected"),
+    [
+        ((0.7, 0.3), (0.7, 0.3)),
+        ((2.0, 1.0), (0.5, 0.5)),
+        ((0.0, 0.0), (0.7, 0.3)),
+        ((1.0, 0.0), (1.0, 0.0)),
+        ((-1.0, 0.5), (0.0, 1.0)),
+        ((0.2, 0.2), (0.5, 0.5)),
+    ],
+)
 def test_weights_are_clamped_and_divided_by_their_sum(given_: tuple, expected: tuple) -> None:
     assert scoring.normalised_weights(*given_) == pytest.approx(expected)
 
@@ -88,8 +96,10 @@ def reference_mmr(scores: list[float], tokens: list[frozenset[str]], lam: float)
     return chosen
 
 
-@given(st.lists(st.tuples(st.integers(0, 20), st.frozensets(st.sampled_from("abcdef"))), min_size=1, max_size=12),
-       st.sampled_from([0.0, 0.3, 0.7, 1.0]))
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.frozensets(st.sampled_from("abcdef"))), min_size=1, max_size=12),
+    st.sampled_from([0.0, 0.3, 0.7, 1.0]),
+)
 def test_mmr_equals_the_plain_greedy_loop(items: list, lam: float) -> None:
     scores = [score / 20 for score, _ in items]
     tokens = [words for _, words in items]
@@ -100,7 +110,10 @@ def test_mmr_equals_the_plain_greedy_loop(items: list, lam: float) -> None:
     for place, (a, b) in enumerate(zip([c.item for c in fast], plain, strict=True)):
         if a != b:
             before = plain[:place]
-            worth = [lam * fast[[c.item for c in fast].index(i)].relevance - (1 - lam) * max(
-                (jaccard(tokens[i], tokens[j]) for j in before), default=0.0) for i in (a, b)]
+            worth = [
+                lam * fast[[c.item for c in fast].index(i)].relevance
+                - (1 - lam) * max((jaccard(tokens[i], tokens[j]) for j in before), default=0.0)
+                for i in (a, b)
+            ]
             assert worth[0] == pytest.approx(worth[1], abs=1e-9)
             break

@@ -50,8 +50,12 @@ def config(workspace: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def options(workspace: Path, config: Path, tmp_path: Path) -> Options:
-    return Options(workspace=str(workspace), config=str(config), index=str(tmp_path / "i.sqlite"),
-                   changes=(("profile", "recommended"),))
+    return Options(
+        workspace=str(workspace),
+        config=str(config),
+        index=str(tmp_path / "i.sqlite"),
+        changes=(("profile", "recommended"),),
+    )
 
 
 Run = Callable[..., tuple[int, str, str]]
@@ -60,10 +64,22 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(options: Options, capsys: pytest.CaptureFixture[str]) -> Run:
     def go(*words: str) -> tuple[int, str, str]:
-        code = cli.main([*words, "--workspace", str(options.workspace), "--config", str(options.config), "--index",
-                         str(options.index), "--profile", "recommended"])
+        code = cli.main(
+            [
+                *words,
+                "--workspace",
+                str(options.workspace),
+                "--config",
+                str(options.config),
+                "--index",
+                str(options.index),
+                "--profile",
+                "recommended",
+            ]
+        )
         printed = capsys.readouterr()
         return code, printed.out, printed.err
+
     return go
 
 
@@ -72,6 +88,7 @@ def sent(play: Play) -> str:
 
 
 # --- what looks like a secret --------------------------------------------------------------------------------------
+
 
 def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play: Play, options: Options) -> None:
     with Engine.open(replace(options, provider="openai")) as engine:
@@ -113,7 +130,8 @@ def test_it_is_sent_when_that_is_wished_and_not_again_when_it_is_not(play: Play,
 
 
 def test_a_secret_that_is_taken_out_of_the_note_is_no_longer_counted(
-        play: Play, options: Options, workspace: Path) -> None:
+    play: Play, options: Options, workspace: Path
+) -> None:
     with Engine.open(replace(options, provider="openai")) as engine:
         engine.sync()
         (workspace / "memory" / "2026-01-02.md").write_text("# Accounts\n\nThe walrus forge: elsewhere\n")
@@ -159,6 +177,7 @@ def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play: Play, options
 
 
 # --- what would be sent --------------------------------------------------------------------------------------------
+
 
 def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play: Play, run: Run) -> None:
     code, out, err = run("index", "--dry-run")
@@ -211,6 +230,7 @@ def test_a_dry_run_without_a_key_says_what_is_missing(run: Run, config: Path) ->
 
 # --- prices --------------------------------------------------------------------------------------------------------
 
+
 def test_a_price_is_known_for_the_providers_own_model_and_host_only() -> None:
     assert prices.per_million("openai", "text-embedding-3-small", "api.openai.com") == 0.02
     assert prices.per_million("openai", "text-embedding-3-small", "embed.example") is None
@@ -226,6 +246,7 @@ def test_every_text_has_about_as_many_tokens_as_a_quarter_of_its_bytes(text: str
 
 # --- the command ---------------------------------------------------------------------------------------------------
 
+
 def told(run: Run, *words: str) -> Any:
     return json.loads(run("provider", "--json", *words)[1])
 
@@ -233,7 +254,8 @@ def told(run: Run, *words: str) -> Any:
 def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
     before = told(run)
     assert [(link["name"], link["agreed"], link["cause"]) for link in before["links"]] == [
-        ("openai", False, "needs your word")]
+        ("openai", False, "needs your word")
+    ]
     assert "openai waits for your word" in run("provider")[1]
     assert told(run, "--agree")["agreed"]["host"] == "embed.example"
     assert told(run)["links"][0]["agreed"] is True
@@ -246,8 +268,11 @@ def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
 def test_a_test_makes_one_call_and_fails_with_the_providers_words(play: Play, run: Run) -> None:
     code, out, _ = run("provider", "--test")
     assert code == 0
-    assert re.search(r"Test of openai text-embedding-3-small at embed\.example: 256 dimensions in \d+ ms, "
-                     r"norm 1\.0000, similarity to itself 1\.0000\.", out)
+    assert re.search(
+        r"Test of openai text-embedding-3-small at embed\.example: 256 dimensions in \d+ ms, "
+        r"norm 1\.0000, similarity to itself 1\.0000\.",
+        out,
+    )
     assert len(play.asked) == 1
     play.usual = status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
     code, out, err = run("provider", "--test")

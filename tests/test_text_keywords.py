@@ -10,18 +10,21 @@ from memory_tui.text.keywords import STOP_LANGUAGES, keywords, stop_words, token
 THEIRS = {"en": 97, "es": 65, "pt": 61, "ar": 53, "ko": 94, "ja": 45, "zh": 88}
 
 
-@pytest.mark.parametrize(("query", "expected"), [
-    ("What was the VLAN of the router?", ("vlan", "router")),
-    ("router ROUTER Router", ("router",)),
-    ("api_key rotation", ("api", "key", "rotation")),  # the underscore is punctuation here, though not in FTS
-    ("go to DB 42 x9 2026-03-01", ("x9",)),  # short ASCII words and bare numbers say too little
-    ("¿Qué pasó con el servidor?", ("pasó", "servidor")),
-    ("o que aconteceu com o servidor", ("aconteceu", "servidor")),
-    ("ما هو عنوان الخادم", ("عنوان", "الخادم")),
-    ("c++ + = ++", ("c++",)),
-    ("", ()),
-    ("the of and 12", ()),
-])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("What was the VLAN of the router?", ("vlan", "router")),
+        ("router ROUTER Router", ("router",)),
+        ("api_key rotation", ("api", "key", "rotation")),  # the underscore is punctuation here, though not in FTS
+        ("go to DB 42 x9 2026-03-01", ("x9",)),  # short ASCII words and bare numbers say too little
+        ("¿Qué pasó con el servidor?", ("pasó", "servidor")),
+        ("o que aconteceu com o servidor", ("aconteceu", "servidor")),
+        ("ما هو عنوان الخادم", ("عنوان", "الخادم")),
+        ("c++ + = ++", ("c++",)),
+        ("", ()),
+        ("the of and 12", ()),
+    ],
+)
 def test_words_are_chosen(query: str, expected: tuple[str, ...]) -> None:
     assert keywords(query) == expected
 

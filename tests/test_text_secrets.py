@@ -27,8 +27,10 @@ def _word(length: int, alphabet: str = _ALPHABET, seed: int = 7) -> str:
 
 
 def _token() -> str:
-    head, body = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
-                  for part in ({"alg": "HS256", "typ": "JWT"}, {"sub": "1234567890"}))
+    head, body = (
+        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
+        for part in ({"alg": "HS256", "typ": "JWT"}, {"sub": "1234567890"})
+    )
     return f"{head}.{body}.{_word(43)}"
 
 
@@ -62,8 +64,11 @@ SAMPLES = {
 
 
 def test_every_pattern_of_the_scanner_has_a_sample_here() -> None:
-    makers = {name for name, plugin in get_mapping_from_secret_type_to_class().items()
-              if issubclass(plugin, RegexBasedDetector)}
+    makers = {
+        name
+        for name, plugin in get_mapping_from_secret_type_to_class().items()
+        if issubclass(plugin, RegexBasedDetector)
+    }
     assert set(SAMPLES) == makers - {"Public IP (ipv4)"}
 
 
@@ -72,47 +77,80 @@ def test_the_key_of_every_maker_is_found_in_a_note(kind: str) -> None:
     text = f"# Accounts\n\nFor later, {SAMPLES[kind]}\nand nothing else.\n"
     (found,) = secrets.find(text)
     assert (found.kind, found.line) == (kind, 3)
-    covered = text[found.start:found.end]
+    covered = text[found.start : found.end]
     assert SAMPLES[kind].rpartition(" ")[2].removeprefix("https").strip("-") in covered
     assert "else" not in covered
 
 
-@pytest.mark.parametrize("text", [
-    "Wifi password: hunter22!", "**Password:** `hunter22`", "| Passwort | hunter22 |", "密码：hunter22",
-    "Пароль: hunter22", "mot de passe : hunter22", "The password is hunter22.", "password = \"hunter22\"",
-    "パスワード: hunter22", "contraseña: hunter22", "senha: hunter22",
-    'api_key: "hunter22"', "- API key: hunter22hunter22", "auth token = hunter22hunter22", "PASSWORD: 48151623",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wifi password: hunter22!",
+        "**Password:** `hunter22`",
+        "| Passwort | hunter22 |",
+        "密码：hunter22",
+        "Пароль: hunter22",
+        "mot de passe : hunter22",
+        "The password is hunter22.",
+        'password = "hunter22"',
+        "パスワード: hunter22",
+        "contraseña: hunter22",
+        "senha: hunter22",
+        'api_key: "hunter22"',
+        "- API key: hunter22hunter22",
+        "auth token = hunter22hunter22",
+        "PASSWORD: 48151623",
+    ],
+)
 def test_a_labelled_value_is_found_in_the_words_of_many_languages(text: str) -> None:
     (found,) = secrets.find(text)
     assert found.kind == secrets.LABELLED
-    assert text[found.start:found.end].strip("!") in ("hunter22", "hunter22hunter22", "48151623")
+    assert text[found.start : found.end].strip("!") in ("hunter22", "hunter22hunter22", "48151623")
 
 
-@pytest.mark.parametrize("text", ["gemini AIza" + _word(35), "sk-ant-api03-" + _word(90), "pa-" + _word(43),
-                                  "curl -H 'X: " + _word(40) + "'"])
+@pytest.mark.parametrize(
+    "text",
+    ["gemini AIza" + _word(35), "sk-ant-api03-" + _word(90), "pa-" + _word(43), "curl -H 'X: " + _word(40) + "'"],
+)
 def test_random_text_is_found_without_label_or_quotes(text: str) -> None:
     (found,) = secrets.find(text)
     assert found.kind == secrets.RANDOM
-    assert text[found.start:found.end] in text.split()[-1]
+    assert text[found.start : found.end] in text.split()[-1]
 
 
-@pytest.mark.parametrize("text", [
-    "The password was reset; ask Anna for it.", "Password: see 1Password", "password: <your password>",
-    "password: ${DB_PASSWORD}", "password: ********", "api_key: os.environ['OPENAI_API_KEY']", "Secret: be kind.",
-    "My secret is patience, 2026 was long.", "token limit: 8000", "the token is renewed on 2026-03-01",
-    "commit 4a1e67f2fe1d1cc7b31d0ca2ec441da4778203a036a77da10344c85e24ff0f92",
-    "`92f845eee376d3ac1fb94ad64844921fd82d534c5efced2f74b4e4ab97742600`",
-    "id 123e4567-e89b-12d3-a456-426614174000", "doi:10.1038/s41586-020-2649-2, ISBN 978-3-16-148410-0",
-    "[Vaswani et al. 2017](https://arxiv.org/abs/1706.03762v7) @vaswani2017attention",
-    "https://docs.google.com/document/d/1" + _word(43) + "/edit",
-    "integrity sha512-" + _word(86) + "==", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + _word(43),
-    "src/memory_tui/Embed/ProviderSettings2026/TestProviderSettings", "AbstractSingletonProxyFactoryBean2ForTests",
-    "Das Passwort wurde geändert. Le mot de passe est sûr. 密码已经改了，问安娜。 パスワードは変更されました。",
-    "Treffen am 2026-03-01 um 14:30 in 60314 Frankfurt, +49 69 1234567", "server 203.0.113.7 answers",
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "GLP-1, mRNA-1273, BNT162b2, SARS-CoV-2/human/CHN/Wuhan-Hu-1/2019",
-    "key takeaways: GPT-4o2 beats it", "", "\n\n",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password was reset; ask Anna for it.",
+        "Password: see 1Password",
+        "password: <your password>",
+        "password: ${DB_PASSWORD}",
+        "password: ********",
+        "api_key: os.environ['OPENAI_API_KEY']",
+        "Secret: be kind.",
+        "My secret is patience, 2026 was long.",
+        "token limit: 8000",
+        "the token is renewed on 2026-03-01",
+        "commit 4a1e67f2fe1d1cc7b31d0ca2ec441da4778203a036a77da10344c85e24ff0f92",
+        "`92f845eee376d3ac1fb94ad64844921fd82d534c5efced2f74b4e4ab97742600`",
+        "id 123e4567-e89b-12d3-a456-426614174000",
+        "doi:10.1038/s41586-020-2649-2, ISBN 978-3-16-148410-0",
+        "[Vaswani et al. 2017](https://arxiv.org/abs/1706.03762v7) @vaswani2017attention",
+        "https://docs.google.com/document/d/1" + _word(43) + "/edit",
+        "integrity sha512-" + _word(86) + "==",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + _word(43),
+        "src/memory_tui/Embed/ProviderSettings2026/TestProviderSettings",
+        "AbstractSingletonProxyFactoryBean2ForTests",
+        "Das Passwort wurde geändert. Le mot de passe est sûr. 密码已经改了，问安娜。 パスワードは変更されました。",
+        "Treffen am 2026-03-01 um 14:30 in 60314 Frankfurt, +49 69 1234567",
+        "server 203.0.113.7 answers",
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+        "GLP-1, mRNA-1273, BNT162b2, SARS-CoV-2/human/CHN/Wuhan-Hu-1/2019",
+        "key takeaways: GPT-4o2 beats it",
+        "",
+        "\n\n",
+    ],
+)
 def test_ordinary_notes_are_not_flagged(text: str) -> None:
     assert secrets.find(text) == ()
 
@@ -122,8 +160,11 @@ def test_lines_positions_and_kinds_are_told_and_the_secret_never_is() -> None:
     text = f"one\ntwo {key}\nthree\npassword: hunter22\nagain {key}"
     found = secrets.find(text)
     assert [(each.line, each.kind) for each in found] == [
-        (2, "GitHub Token"), (4, secrets.LABELLED), (5, "GitHub Token")]
-    assert [text[each.start:each.end] for each in found] == [key, "hunter22", key]
+        (2, "GitHub Token"),
+        (4, secrets.LABELLED),
+        (5, "GitHub Token"),
+    ]
+    assert [text[each.start : each.end] for each in found] == [key, "hunter22", key]
     assert secrets.kinds(text) == ("GitHub Token", secrets.LABELLED)
     assert key not in repr(found)
     assert "hunter22" not in repr(found)
@@ -132,8 +173,8 @@ def test_lines_positions_and_kinds_are_told_and_the_secret_never_is() -> None:
 def test_the_whole_of_a_private_key_is_covered_and_one_that_is_cut_off_too() -> None:
     whole = f"a\n{SAMPLES['Private Key']}\nb"
     (found,) = secrets.find(whole)
-    assert "MIIE" in whole[found.start:found.end]
-    assert whole[found.end:] == "\nb"
+    assert "MIIE" in whole[found.start : found.end]
+    assert whole[found.end :] == "\nb"
     (cut,) = secrets.find(whole[:45])
     assert cut.end == 45
 
@@ -165,7 +206,7 @@ def test_titles_and_lists_show_no_secret(name: str) -> None:
     found = secrets.find(text)
     assert found, name
     shown = secrets.masked(text)
-    assert all(text[one.start:one.end] not in shown for one in found)
+    assert all(text[one.start : one.end] not in shown for one in found)
     assert secrets.MASK in shown
     assert secrets.masked(shown) == shown
 

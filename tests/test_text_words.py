@@ -21,7 +21,9 @@ def frequent(asked: list[str]) -> list[int]:
 
 def test_openclaw_joins_every_word_with_and() -> None:
     assert words.and_query('router "VLAN" foo_bar-baz') == (
-        ("router", "VLAN", "foo_bar", "baz"), '"router" AND "VLAN" AND "foo_bar" AND "baz"')
+        ("router", "VLAN", "foo_bar", "baz"),
+        '"router" AND "VLAN" AND "foo_bar" AND "baz"',
+    )
     assert words.and_query("!!! ??? ---") == ((), "")
 
 
@@ -84,7 +86,7 @@ def test_every_character_and_pair_of_a_chinese_note_is_found(text: str, data: st
         return
     run = data.draw(st.sampled_from(runs))
     start = data.draw(st.integers(0, len(run) - 1))
-    piece = run[start:start + data.draw(st.integers(1, 2))]
+    piece = run[start : start + data.draw(st.integers(1, 2))]
     expression = words.or_query(words.terms(piece, rare, 100).kept)
     assert db.execute("SELECT count(*) FROM t WHERE t MATCH ?", (expression,)).fetchall() == [(1,)]
 
@@ -92,13 +94,28 @@ def test_every_character_and_pair_of_a_chinese_note_is_found(text: str, data: st
 TODAY = dt.date(2026, 11, 20)
 
 
-@pytest.mark.parametrize(("query", "day"), [
-    ("what did we do on May 2nd", "-05-02"), ("on 2 May 2025?", "2025-05-02"), ("the 2nd of May", "-05-02"),
-    ("Sept. 3, 2025", ""), ("Sep. 3, 2025", "2025-09-03"), ("2026-10-05 router", "2026-10-05"),
-    ("5月2号我做了什么", "-05-02"),
-    ("2025年5月2日", "2025-05-02"), ("what happened yesterday", "2026-11-19"), ("昨天", "2026-11-19"),
-    ("the day before yesterday", "2026-11-18"), ("Feb 30", ""), ("2026-13-40", ""), ("you may 5", "-05-05"),
-    ("maybe 5 routers", ""), ("version 12026-10-051", ""), ("nothing", ""), ("february 29", "-02-29"),
-])
+@pytest.mark.parametrize(
+    ("query", "day"),
+    [
+        ("what did we do on May 2nd", "-05-02"),
+        ("on 2 May 2025?", "2025-05-02"),
+        ("the 2nd of May", "-05-02"),
+        ("Sept. 3, 2025", ""),
+        ("Sep. 3, 2025", "2025-09-03"),
+        ("2026-10-05 router", "2026-10-05"),
+        ("5月2号我做了什么", "-05-02"),
+        ("2025年5月2日", "2025-05-02"),
+        ("what happened yesterday", "2026-11-19"),
+        ("昨天", "2026-11-19"),
+        ("the day before yesterday", "2026-11-18"),
+        ("Feb 30", ""),
+        ("2026-13-40", ""),
+        ("you may 5", "-05-05"),
+        ("maybe 5 routers", ""),
+        ("version 12026-10-051", ""),
+        ("nothing", ""),
+        ("february 29", "-02-29"),
+    ],
+)
 def test_the_day_a_query_names(query: str, day: str) -> None:
     assert named_day(query, TODAY) == day

@@ -49,15 +49,40 @@ from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 
 NODES = {
-    "everywhere": MemoryApp, "list": RowList, "notes": View, "browse": BrowseView, "tree": FileTree, "reader": Reader,
-    "reading": NoteView, "about": AboutPane, "find": FindInput, "editor": EditArea,
-    "watched": QuestionInput, "history": HistoryView,
-    "search": SearchView, "query": QueryInput, "filter": FilterInput, "results": Results, "tune": TuneStrip,
-    "index": IndexView, "why": WhyPane, "whynot": WhyNotView, "compare": CompareView,
-    "book": BookView, "sides": SidesView, "report": Report, "noise": NoiseView,
-    "inbox": InboxView, "proposal": Proposal,
-    "fading": FadingView, "sweep": SweepView, "write": WriteView,
-    "doctor": DoctorView, "supply": SupplyView, "storage": StorageView, "sessions": SessionsView,
+    "everywhere": MemoryApp,
+    "list": RowList,
+    "notes": View,
+    "browse": BrowseView,
+    "tree": FileTree,
+    "reader": Reader,
+    "reading": NoteView,
+    "about": AboutPane,
+    "find": FindInput,
+    "editor": EditArea,
+    "watched": QuestionInput,
+    "history": HistoryView,
+    "search": SearchView,
+    "query": QueryInput,
+    "filter": FilterInput,
+    "results": Results,
+    "tune": TuneStrip,
+    "index": IndexView,
+    "why": WhyPane,
+    "whynot": WhyNotView,
+    "compare": CompareView,
+    "book": BookView,
+    "sides": SidesView,
+    "report": Report,
+    "noise": NoiseView,
+    "inbox": InboxView,
+    "proposal": Proposal,
+    "fading": FadingView,
+    "sweep": SweepView,
+    "write": WriteView,
+    "doctor": DoctorView,
+    "supply": SupplyView,
+    "storage": StorageView,
+    "sessions": SessionsView,
     "recalls": RecallsView,
 }
 
@@ -72,8 +97,12 @@ def test_the_readme_shows_the_table() -> None:
 def test_every_place_has_a_title_and_a_node_with_its_keys() -> None:
     assert set(NODES) == set(PLACES) == {action.where for action in ACTIONS}
     for action in ACTIONS:
-        bound = {key.key for binding in NODES[action.where]._merged_bindings.key_to_bindings.values()
-                 for key in binding if key.action == f"app.do('{action.id}')"}
+        bound = {
+            key.key
+            for binding in NODES[action.where]._merged_bindings.key_to_bindings.values()
+            for key in binding
+            if key.action == f"app.do('{action.id}')"
+        }
         assert {actions.Binding(key, "", "").key for key in action.keys} or not action.keys
         assert len(bound) >= len(action.keys), (action.id, action.where)
 
@@ -90,16 +119,35 @@ def test_no_key_means_two_things_in_one_place() -> None:
         assert len(keys) == len(set(keys)), place
 
 
-@pytest.mark.parametrize("action", [a for a in ACTIONS if a.refuse(Context()) or a.refuse(Context(syncing=True))],
-                         ids=lambda action: f"{action.where}-{action.id}")
+@pytest.mark.parametrize(
+    "action",
+    [a for a in ACTIONS if a.refuse(Context()) or a.refuse(Context(syncing=True))],
+    ids=lambda action: f"{action.where}-{action.id}",
+)
 def test_refusals_are_sentences(action: actions.Action) -> None:
     reason = action.refuse(Context()) or action.refuse(Context(syncing=True, ready=True))
     assert reason.endswith("."), reason
     assert reason[0].isupper()
-    everything = Context(ready=True, note=True, answer=True, undo=True, redo=True, tuned=True, zoomed=True,
-                         found=True, trail=True, flips=True, agents=True,
-                         suggestion=True, deletes=True, moves=True, proposal=True, agreed=True, shrink=True,
-                         written=True)
+    everything = Context(
+        ready=True,
+        note=True,
+        answer=True,
+        undo=True,
+        redo=True,
+        tuned=True,
+        zoomed=True,
+        found=True,
+        trail=True,
+        flips=True,
+        agents=True,
+        suggestion=True,
+        deletes=True,
+        moves=True,
+        proposal=True,
+        agreed=True,
+        shrink=True,
+        written=True,
+    )
     assert action.refuse(everything) == ""
 
 
@@ -122,14 +170,17 @@ def test_where_letters_are_text_the_help_has_a_key_that_is_none() -> None:
         assert actions.why_nothing("f9", [place]) == "f9 does nothing here. f1 shows the keys of this pane."
 
 
-@pytest.mark.parametrize(("keys", "key", "reason"), [
-    ("", "t", "t works in Search (2): turn the knobs of the ranking."),
-    ("3", "T", "T works in Browse (1): go to today's note, or the newest."),
-    ("", "underscore", "No pane is enlarged; + enlarges this one."),
-    ("", "e", "This terminal cannot be handed to an editor."),
-    ("", "escape", "Nothing to go back to; q quits."),
-    ("2", "ctrl+r", "Nothing was undone."),
-])
+@pytest.mark.parametrize(
+    ("keys", "key", "reason"),
+    [
+        ("", "t", "t works in Search (2): turn the knobs of the ranking."),
+        ("3", "T", "T works in Browse (1): go to today's note, or the newest."),
+        ("", "underscore", "No pane is enlarged; + enlarges this one."),
+        ("", "e", "This terminal cannot be handed to an editor."),
+        ("", "escape", "Nothing to go back to; q quits."),
+        ("2", "ctrl+r", "Nothing was undone."),
+    ],
+)
 def test_a_key_without_effect_gives_the_reason(app: MemoryApp, keys: str, key: str, reason: str) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, *keys, key)
@@ -229,7 +280,7 @@ def test_what_a_key_does_hangs_beside_it(width: int) -> None:
         assert all(len(line) <= width for line in lines), place
         heading = next((at for at, line in enumerate(lines) if line == PLACES[place]), None)
         assert heading is not None or all(action.where != place or not action.keys for action in ACTIONS)
-        for line in lines[heading + 1:] if heading is not None else []:
+        for line in lines[heading + 1 :] if heading is not None else []:
             assert not line or line[:3].strip() or line.startswith(" " * INDENT), line
         text = " ".join(" ".join(line[INDENT:] for line in lines).split())
         assert all(action.help in text for action in ACTIONS if action.where == place and action.keys)

@@ -168,7 +168,8 @@ def test_a_note_is_renamed_and_trashed_and_comes_back(app: MemoryApp, workspace:
 
 
 def test_a_note_in_the_trash_is_not_shown_any_more_and_is_shown_again_when_it_is_back(
-        app: MemoryApp, workspace: Path) -> None:
+    app: MemoryApp, workspace: Path
+) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         view = app.screen
         assert isinstance(view, BrowseView)
@@ -305,7 +306,9 @@ def test_a_secret_stands_in_no_title_but_in_the_note(app: MemoryApp, workspace: 
         assert secret not in said(app)
         await press(pilot, "T", "H")
         await until(lambda: app.screen.query_one(Changes).entry is not None)
-        shown = [line[:line.find("Difference")] if "Difference" in line else line for line in text_of(app).splitlines()]
+        shown = [
+            line[: line.find("Difference")] if "Difference" in line else line for line in text_of(app).splitlines()
+        ]
         title = next(line for line in shown if "Remember in" in line)
         assert "password: ***" in title
         assert app.engine is not None
@@ -531,8 +534,13 @@ def test_what_saving_would_do_to_an_answer_is_seen_while_writing(app: MemoryApp,
 
 def test_the_history_knows_the_commits_and_commits_when_asked(workspace: Path) -> None:
     def git(*words: str) -> str:
-        return subprocess.run(["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *words], cwd=workspace,
-                              check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *words],
+            cwd=workspace,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
 
     git("init", "-q")
     git("config", "user.name", "Ada")
@@ -566,9 +574,12 @@ def test_the_history_knows_the_commits_and_commits_when_asked(workspace: Path) -
 
 def test_read_only_refuses_every_key_that_writes(workspace: Path) -> None:
     app = make_app(workspace, read_only=True)
-    keys = {key for action in ACTIONS if action.id in (
-        "edit", "edit_here", "promote", "move", "trash", "new_note", "undo", "redo", "remember")
-        for key in action.keys}
+    keys = {
+        key
+        for action in ACTIONS
+        if action.id in ("edit", "edit_here", "promote", "move", "trash", "new_note", "undo", "redo", "remember")
+        for key in action.keys
+    }
 
     async def steps(pilot: Pilot[int]) -> None:
         before = files(workspace)

@@ -67,8 +67,12 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(queue_module, "SHARE", 0.0)
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
-    for name, text in (("MEMORY.md", MEMORY), ("memory/2026-03-19.md", LOG), ("memory/2026-02-30.md", "# Never\n"),
-                       ("memory/build.md", JUNK)):
+    for name, text in (
+        ("MEMORY.md", MEMORY),
+        ("memory/2026-03-19.md", LOG),
+        ("memory/2026-02-30.md", "# Never\n"),
+        ("memory/build.md", JUNK),
+    ):
         (folder / name).write_text(text, "utf-8")
     return folder
 
@@ -141,10 +145,13 @@ def test_an_empty_inbox_says_what_was_looked_for(size: tuple[int, int], tmp_path
     drive(app, steps, size)
 
 
-@pytest.mark.parametrize(("kind", "key"), [
-    ("secret", "enter"), ("bad date", "m"), ("exact duplicate", "enter"), ("near duplicate", "m"), ("dead path", "d")])
-def test_a_change_is_shown_first_then_made_then_taken_back(kind: str, key: str, app: MemoryApp, workspace: Path
-                                                           ) -> None:
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [("secret", "enter"), ("bad date", "m"), ("exact duplicate", "enter"), ("near duplicate", "m"), ("dead path", "d")],
+)
+def test_a_change_is_shown_first_then_made_then_taken_back(
+    kind: str, key: str, app: MemoryApp, workspace: Path
+) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         before = files(workspace)
         await to(pilot, kind)

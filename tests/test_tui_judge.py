@@ -59,6 +59,7 @@ def saved(workspace: Path) -> Notebook:
 
 # --- votes ---------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize(("key", "grade", "sign"), [("y", 2, "1✓"), ("2", 2, "1✓"), ("1", 1, "1½"), ("n", 0, "1✗")])
 def test_a_vote_is_saved_and_shown(app: MemoryApp, workspace: Path, key: str, grade: int, sign: str) -> None:
     async def steps(pilot: Pilot[int]) -> None:
@@ -108,8 +109,9 @@ def test_quick_votes_are_all_saved(app: MemoryApp, workspace: Path) -> None:
     drive(app, steps)
 
 
-def test_a_vote_whose_writing_was_overtaken_is_shown_all_the_same(app: MemoryApp, workspace: Path,
-                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vote_whose_writing_was_overtaken_is_shown_all_the_same(
+    app: MemoryApp, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         real, release, begun = notebook.edit, threading.Event(), []
@@ -146,8 +148,9 @@ def test_labels_written_by_another_program_meanwhile_stay(app: MemoryApp, worksp
     drive(app, steps)
 
 
-def test_a_notebook_that_cannot_be_written_is_told_and_the_vote_is_kept_for_later(app: MemoryApp, workspace: Path
-                                                                                   ) -> None:
+def test_a_notebook_that_cannot_be_written_is_told_and_the_vote_is_kept_for_later(
+    app: MemoryApp, workspace: Path
+) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         place = notebook.place(workspace)
         place.parent.mkdir(parents=True)
@@ -187,14 +190,17 @@ def test_ctrl_s_saves_the_question(app: MemoryApp, workspace: Path) -> None:
 
 # --- measuring -----------------------------------------------------------------------------------------------------
 
+
 def write_labels(workspace: Path) -> Notebook:
     """Three questions with their answers, and one that has none."""
-    found = Notebook((
-        Query(QUESTION, (Label("memory/network.md", 38, 2), Label("memory/2026-03-06.md", 3, 1))),
-        Query("Why did we drop Pi-hole?", (Label("memory/network.md", 36, 2),)),
-        Query("wifi password for guests", (Label("MEMORY.md", 21, 1),)),
-        Query("How deep is the Mariana Trench?", unanswerable=True),
-    ))
+    found = Notebook(
+        (
+            Query(QUESTION, (Label("memory/network.md", 38, 2), Label("memory/2026-03-06.md", 3, 1))),
+            Query("Why did we drop Pi-hole?", (Label("memory/network.md", 36, 2),)),
+            Query("wifi password for guests", (Label("MEMORY.md", 21, 1),)),
+            Query("How deep is the Mariana Trench?", unanswerable=True),
+        )
+    )
     notebook.save(notebook.place(workspace), found)
     return found
 
@@ -209,8 +215,10 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
         view, engine, tuning = search_of(app), engine_of(app), app.tuning
         assert tuning is not None
         cases = evaluate.collect(engine.gather, book)
-        expected = evaluate.compare(evaluate.by_question(evaluate.score(cases, engine.settings)),
-                                    evaluate.by_question(evaluate.score(cases, tuning.settings)))
+        expected = evaluate.compare(
+            evaluate.by_question(evaluate.score(cases, engine.settings)),
+            evaluate.by_question(evaluate.score(cases, tuning.settings)),
+        )
         assert view.desk.compared == expected
         assert "4 labelled: nDCG" in text_of(app)
         assert "  ".join(desks.words(expected)[:3]) in text_of(app)
@@ -321,6 +329,7 @@ def test_flips_say_what_labels_say_of_their_side_effects(workspace: Path) -> Non
 
 # --- side by side --------------------------------------------------------------------------------------------------
 
+
 def test_two_profiles_stand_side_by_side(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
@@ -330,8 +339,10 @@ def test_two_profiles_stand_side_by_side(app: MemoryApp) -> None:
         evidence = engine.gather(QUESTION)
         for side, profile in (("left", "recommended"), ("right", "openclaw-2026.3")):
             expected = engine.rank(evidence, engine.with_profile(profile)).recalled
-            shown = sorted((getattr(pair, side) for pair in view._pairs if recalled(getattr(pair, side))),
-                           key=lambda candidate: candidate.verdict.place)
+            shown = sorted(
+                (getattr(pair, side) for pair in view._pairs if recalled(getattr(pair, side))),
+                key=lambda candidate: candidate.verdict.place,
+            )
             assert [(c.chunk, c.score) for c in shown] == [(c.chunk, c.score) for c in expected]
         await press(pilot, "l")
         assert "recommended | openclaw-2026.2" in text_of(app)
@@ -367,6 +378,7 @@ def test_a_baseline_gets_the_name_that_is_typed(app: MemoryApp) -> None:
 
 
 # --- the funnel ----------------------------------------------------------------------------------------------------
+
 
 def test_a_stage_lists_what_was_lost_there(workspace: Path) -> None:
     app = make_app(workspace, changes=[*OPENCLAW, ("query.maxResults", "3")])

@@ -15,8 +15,11 @@ from memory_tui.tui.knobs import dials
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 
 SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-OPENCLAW = [("profile", "openclaw-2026.3"), ("query.hybrid.temporalDecay.enabled", "true"),
-            ("query.hybrid.mmr.enabled", "true")]
+OPENCLAW = [
+    ("profile", "openclaw-2026.3"),
+    ("query.hybrid.temporalDecay.enabled", "true"),
+    ("query.hybrid.mmr.enabled", "true"),
+]
 
 
 @pytest.fixture

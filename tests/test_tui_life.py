@@ -53,8 +53,15 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
 
     def opener(listener: object) -> Engine:
         assert release.wait(LONG)
-        return Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"),
-                                   provider="scripted", changes=(("sync.watch", "false"),)), listener)  # type: ignore[arg-type]
+        return Engine.open(
+            Options(
+                workspace=str(sample(tmp_path / "notes")),
+                index=str(tmp_path / "i.sqlite"),
+                provider="scripted",
+                changes=(("sync.watch", "false"),),
+            ),
+            listener,
+        )  # type: ignore[arg-type]
 
     app = MemoryApp(opener, name="notes")
 
@@ -188,8 +195,9 @@ def test_reindexing_asks_and_the_safe_answer_is_the_default(tmp_path: Path) -> N
         await press(pilot, "3", "R", "enter")
         assert not any(isinstance(event, SyncStarted) and event.reason == "force" for event in app.news)
         await press(pilot, "R", "y")
-        assert any(isinstance(event, SyncStarted) and event.reason == "force" and event.total == 29
-                   for event in app.news)
+        assert any(
+            isinstance(event, SyncStarted) and event.reason == "force" and event.total == 29 for event in app.news
+        )
 
     drive(app, steps)
 
@@ -260,7 +268,7 @@ def test_a_mouse_selection_holds_text_without_gutter(tmp_path: Path) -> None:
         await pilot.hover(offset=(x + 8, y))
         await pilot.mouse_up(offset=(x + 8, y))
         await settled(pilot)
-        assert app.screen.get_selected_text() == "## Morning"[:len(app.screen.get_selected_text() or "")]
+        assert app.screen.get_selected_text() == "## Morning"[: len(app.screen.get_selected_text() or "")]
         assert len(app.screen.get_selected_text() or "") >= 8
         assert reader.page is not None
 
@@ -269,27 +277,40 @@ def test_a_mouse_selection_holds_text_without_gutter(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 def test_without_colour_nothing_is_coloured_and_the_cursor_is_seen(
-        tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     app = make_app(sample(tmp_path / "notes"))
 
     async def steps(pilot: Pilot[int]) -> None:
         for keys in ([], ["2"], ["3"], ["question_mark"]):
             await press(pilot, *keys)
-            colours = {colour for strip in app.screen._compositor.render_strips() for segment in strip
-                       if segment.style is not None for colour in (segment.style.color, segment.style.bgcolor)}
+            colours = {
+                colour
+                for strip in app.screen._compositor.render_strips()
+                for segment in strip
+                if segment.style is not None
+                for colour in (segment.style.color, segment.style.bgcolor)
+            }
             assert all(colour is None or colour.is_default for colour in colours)
         await press(pilot, "escape")
         await ask(pilot, "router vlan")
         await press(pilot, "j")
         strips = app.screen._compositor.render_strips()
-        reversed_lines = [i for i, strip in enumerate(strips) for segment in strip
-                          if segment.style is not None and segment.style.reverse and len(segment.text.strip()) > 3]
+        reversed_lines = [
+            i
+            for i, strip in enumerate(strips)
+            for segment in strip
+            if segment.style is not None and segment.style.reverse and len(segment.text.strip()) > 3
+        ]
         assert reversed_lines
         await press(pilot, "t")
         strips = app.screen._compositor.render_strips()
-        assert any(segment.style is not None and segment.style.reverse and "vec" in segment.text
-                   for strip in strips for segment in strip)
+        assert any(
+            segment.style is not None and segment.style.reverse and "vec" in segment.text
+            for strip in strips
+            for segment in strip
+        )
 
     drive(app, steps, size)
 
@@ -319,8 +340,10 @@ def test_every_theme_can_draw_every_style(tmp_path: Path, theme: str, monkeypatc
 
 
 def test_the_first_view_imports_neither_the_engine_nor_the_other_views() -> None:
-    code = ("import sys; import memory_tui.tui.app, memory_tui.tui.screens.browse; "
-            "heavy = {'numpy', 'apsw', 'memory_tui.engine', 'memory_tui.tui.screens.search', 'memory_tui.tui.palette', "
-            "'textual.widgets._markdown'} & set(sys.modules); print(sorted(heavy))")
+    code = (
+        "import sys; import memory_tui.tui.app, memory_tui.tui.screens.browse; "
+        "heavy = {'numpy', 'apsw', 'memory_tui.engine', 'memory_tui.tui.screens.search', 'memory_tui.tui.palette', "
+        "'textual.widgets._markdown'} & set(sys.modules); print(sorted(heavy))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

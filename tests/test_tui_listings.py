@@ -30,15 +30,27 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @BOTH
-def test_the_doctor_shows_the_worst_first(size: tuple[int, int], workspace: Path,
-                                         monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_shows_the_worst_first(
+    size: tuple[int, int], workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checks = (
         Check("a", "machine", "SQLite works", lambda _: Finding("ok", "SQLite 9.9.9, through apsw.")),
-        Check("b", "notes", "Dates in names are real", lambda _: Finding(
-            "warning", "Dated in the future: memory/2099-01-01.md.", "Rename it.")),
-        Check("c", "provider", "The provider is usable", lambda _: Finding(
-            "failed", "openai answered 401: the key \x1b[31mis not accepted.", "Set another OPENAI_API_KEY.")),
-        Check("d", "settings", "Trigrams work", lambda _: Finding("skipped", "Nobody asks for trigrams.")))
+        Check(
+            "b",
+            "notes",
+            "Dates in names are real",
+            lambda _: Finding("warning", "Dated in the future: memory/2099-01-01.md.", "Rename it."),
+        ),
+        Check(
+            "c",
+            "provider",
+            "The provider is usable",
+            lambda _: Finding(
+                "failed", "openai answered 401: the key \x1b[31mis not accepted.", "Set another OPENAI_API_KEY."
+            ),
+        ),
+        Check("d", "settings", "Trigrams work", lambda _: Finding("skipped", "Nobody asks for trigrams.")),
+    )
     monkeypatch.setattr("memory_tui.doctor.examine.__defaults__", (checks, 20.0))
     app = make_app(workspace)
 
@@ -57,8 +69,11 @@ def test_the_real_checks_come_one_by_one(workspace: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "3", "D")
-        await until(lambda: sum(map(int, re.findall(r"(\d+) (?:ok|skipped|warning|failed|no answer)",
-                                                    text_of(app)))) == len(CHECKS))
+        await until(
+            lambda: (
+                sum(map(int, re.findall(r"(\d+) (?:ok|skipped|warning|failed|no answer)", text_of(app)))) == len(CHECKS)
+            )
+        )
         assert "\x1b" not in text_of(app)
 
     drive(app, steps, LARGE)
@@ -82,8 +97,9 @@ def test_providers_and_one_real_call(size: tuple[int, int], workspace: Path) -> 
     drive(app, steps, size)
 
 
-def test_a_provider_elsewhere_waits_for_a_word_and_can_lose_it(workspace: Path,
-                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_elsewhere_waits_for_a_word_and_can_lose_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
     app = make_app(workspace, provider="auto")
 
@@ -137,9 +153,18 @@ def test_sessions_show_how_near_their_flush_is(size: tuple[int, int], workspace:
 def test_what_an_agent_asked_can_be_asked_again(size: tuple[int, int], workspace: Path) -> None:
     place = recall_log.place(workspace)
     recall_log.append(place, Entry("memory_get", "MEMORY.md", NOW - 200))
-    recall_log.append(place, Entry(
-        "memory_search", "omada vlan", NOW - 100, client="claude", settings={"profile": "openclaw-2026.3"},
-        mode="hybrid", hits=(LoggedHit("memory/gone.md", 1, 2, 0.5, 0.4, 0.1),)))
+    recall_log.append(
+        place,
+        Entry(
+            "memory_search",
+            "omada vlan",
+            NOW - 100,
+            client="claude",
+            settings={"profile": "openclaw-2026.3"},
+            mode="hybrid",
+            hits=(LoggedHit("memory/gone.md", 1, 2, 0.5, 0.4, 0.1),),
+        ),
+    )
     recall_log.append(place, Entry("memory_search", "xylophone \x1b[31m", NOW - 50, outcome="Nothing matched."))
     app = make_app(workspace)
 

@@ -41,15 +41,23 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     coder = tmp_path / ".openclaw/workspace-coder"
     coder.mkdir(parents=True)
     (coder / "MEMORY.md").write_text("# Coder\n\nThe build runs on the quokka host.\n")
-    (tmp_path / ".openclaw/openclaw.json").write_text(json.dumps({"agents": {
-        "defaults": {"memorySearch": {"sync": {"watch": False}}},
-        "list": [{"id": "main", "workspace": str(tmp_path / "notes")}, {"id": "coder"}, {"id": "lost"}]}}))
+    (tmp_path / ".openclaw/openclaw.json").write_text(
+        json.dumps(
+            {
+                "agents": {
+                    "defaults": {"memorySearch": {"sync": {"watch": False}}},
+                    "list": [{"id": "main", "workspace": str(tmp_path / "notes")}, {"id": "coder"}, {"id": "lost"}],
+                }
+            }
+        )
+    )
     return tmp_path
 
 
 def opened(home: Path, *changes: tuple[str, str]) -> MemoryApp:
-    options = Options(workspace=str(home / "notes"), index=str(home / "index.sqlite"), provider="scripted", now=NOW,
-                      changes=changes)
+    options = Options(
+        workspace=str(home / "notes"), index=str(home / "index.sqlite"), provider="scripted", now=NOW, changes=changes
+    )
     return MemoryApp(lambda listener: Engine.open(options, listener), name="notes")
 
 
@@ -193,16 +201,29 @@ def test_a_transcript_is_found_and_read_at_the_message(house: Path) -> None:
     config = house / ".openclaw/openclaw.json"
     tree = json.loads(config.read_text())
     tree["agents"]["defaults"]["memorySearch"] |= {
-        "sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}, "query": {"minScore": 0},
-        "chunking": {"tokens": 20, "overlap": 0}}
+        "sources": ["memory", "sessions"],
+        "experimental": {"sessionMemory": True},
+        "query": {"minScore": 0},
+        "chunking": {"tokens": 20, "overlap": 0},
+    }
     config.write_text(json.dumps(tree))
     sessions = house / ".openclaw/agents/main/sessions"
     sessions.mkdir(parents=True)
     lines: list[object] = [{"type": "session"}]
-    lines += [{"type": "message", "message": {"role": "user", "content": f"Small talk number {i} about the weather"}}
-              for i in range(60)]
-    lines.insert(41, {"type": "message", "message": {"role": "user", "content": [
-        {"type": "text", "text": "The zeppelin key is sk-abcdefghijklmnopqrstuvwxyz"}]}})
+    lines += [
+        {"type": "message", "message": {"role": "user", "content": f"Small talk number {i} about the weather"}}
+        for i in range(60)
+    ]
+    lines.insert(
+        41,
+        {
+            "type": "message",
+            "message": {
+                "role": "user",
+                "content": [{"type": "text", "text": "The zeppelin key is sk-abcdefghijklmnopqrstuvwxyz"}],
+            },
+        },
+    )
     (sessions / "talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     async def steps(pilot: Pilot[int]) -> None:

@@ -63,10 +63,14 @@ def test_a_bar_is_a_share_of_its_scale() -> None:
     assert paint.bar([("█", float("nan"))], 1.0, 4) == "    "
 
 
-@pytest.mark.parametrize(("path", "width", "shown"), [
-    ("memory/2026-01-12.md", 30, "memory/2026-01-12.md"), ("memory/2026-01-12.md", 14, "2026-01-12.md"),
-    ("memory/work/deploy-runbook.md", 14, "…ploy-runbook.md"[-14:].replace("y-r", "y-r")),
-])
+@pytest.mark.parametrize(
+    ("path", "width", "shown"),
+    [
+        ("memory/2026-01-12.md", 30, "memory/2026-01-12.md"),
+        ("memory/2026-01-12.md", 14, "2026-01-12.md"),
+        ("memory/work/deploy-runbook.md", 14, "…ploy-runbook.md"[-14:].replace("y-r", "y-r")),
+    ],
+)
 def test_paths_lose_their_beginning(path: str, width: int, shown: str) -> None:
     fitted_path = paint.fit_path(path, width)
     assert cell_len(fitted_path) <= width
@@ -74,14 +78,19 @@ def test_paths_lose_their_beginning(path: str, width: int, shown: str) -> None:
 
 
 def test_the_truth_bar_keeps_what_matters() -> None:
-    parts = [Part(" MODE ", " M ", 99), Part("412 chunks in 37 files", "412c/37f", 75), Part("fts5", "fts5", 35),
-             Part("rules recommended", "rules recommended", 90)]
+    parts = [
+        Part(" MODE ", " M ", 99),
+        Part("412 chunks in 37 files", "412c/37f", 75),
+        Part("fts5", "fts5", 35),
+        Part("rules recommended", "rules recommended", 90),
+    ]
     assert [text for text, _ in fitted(parts, 80)] == [part.long for part in parts]
     assert [text for text, _ in fitted(parts, 40)] == [" MODE ", "412c/37f", "rules recommended"]
     assert [text for text, _ in fitted(parts, 24)] == [" M ", "rules recommended"]
 
 
 # --- knobs ---------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("key", [key for key in TUNE_KEYS if key != "profile"])
 def test_a_knob_goes_from_end_to_end_and_back(key: str) -> None:
@@ -98,9 +107,18 @@ def test_a_knob_goes_from_end_to_end_and_back(key: str) -> None:
     assert value == (False if isinstance(knob.default, bool) else knob.low)
 
 
-@pytest.mark.parametrize(("value", "direction", "expected"), [
-    (0.7, 1, 0.75), (0.75, -1, 0.7), (0.72, 1, 0.75), (0.72, -1, 0.7), (0.35, -1, 0.3), (1.0, 1, 1.0), (0.0, -1, 0.0),
-])
+@pytest.mark.parametrize(
+    ("value", "direction", "expected"),
+    [
+        (0.7, 1, 0.75),
+        (0.75, -1, 0.7),
+        (0.72, 1, 0.75),
+        (0.72, -1, 0.7),
+        (0.35, -1, 0.3),
+        (1.0, 1, 1.0),
+        (0.0, -1, 0.0),
+    ],
+)
 def test_steps_stay_on_the_grid(value: float, direction: int, expected: float) -> None:
     assert stepped(BY_KEY["query.hybrid.vectorWeight"], value, direction) == pytest.approx(expected)
 
@@ -119,9 +137,10 @@ def test_a_weight_without_hybrid_has_no_effect_only_where_that_is_so(profile: st
     from memory_tui.search.fuse import Rules
 
     def at(weight: float) -> tuple[Rules, str]:
-        settings = profiles.compose(profile, {}, {}).update({
-            "query.hybrid.enabled": False, "query.hybrid.vectorWeight": weight,
-            "query.hybrid.textWeight": 1 - weight}, "test")
+        settings = profiles.compose(profile, {}, {}).update(
+            {"query.hybrid.enabled": False, "query.hybrid.vectorWeight": weight, "query.hybrid.textWeight": 1 - weight},
+            "test",
+        )
         ignored = {dial.knob.key: dial.ignored for dial in dials(settings, settings)}
         return Rules.of(settings, "vectors only"), ignored["query.hybrid.vectorWeight"]
 
@@ -163,6 +182,7 @@ def test_a_baseline_is_named_by_what_differs() -> None:
 
 # --- files and pages -----------------------------------------------------------------------------------------------
 
+
 def row(path: str, day: dt.date | None) -> FileRow:
     return FileRow(path, "memory", "fresh", "", 1, 10, 0.0, day)
 
@@ -171,14 +191,30 @@ def test_files_are_grouped_by_day() -> None:
     today = dt.date(2026, 3, 1)
     days = ["2026-03-02", "2026-03-01", "2026-02-27", "2026-02-23", "2026-02-22", "2025-12-31"]
     rows = [row(f"memory/{day}.md", dt.date.fromisoformat(day)) for day in days]
-    rows += [row("MEMORY.md", None), row("memory/2026-03-01-router.md", today), row("memory/house.md", None),
-             row("../shared/notes.md", None), replace(row("sessions/a.jsonl", None), source="sessions")]
+    rows += [
+        row("MEMORY.md", None),
+        row("memory/2026-03-01-router.md", today),
+        row("memory/house.md", None),
+        row("../shared/notes.md", None),
+        replace(row("sessions/a.jsonl", None), source="sessions"),
+    ]
     found = groups(rows, today)
     assert [group.title for group in found] == [
-        "Read at session start", "Dated later than today", "Today", "Last seven days", "February 2026",
-        "December 2025", "Evergreen", "Extra paths", "Sessions"]
+        "Read at session start",
+        "Dated later than today",
+        "Today",
+        "Last seven days",
+        "February 2026",
+        "December 2025",
+        "Evergreen",
+        "Extra paths",
+        "Sessions",
+    ]
     assert [(file.path, file.state) for file in found[0].files] == [
-        ("MEMORY.md", "fresh"), ("memory/2026-03-01.md", "fresh"), ("memory/2026-02-28.md", "absent")]
+        ("MEMORY.md", "fresh"),
+        ("memory/2026-03-01.md", "fresh"),
+        ("memory/2026-02-28.md", "absent"),
+    ]
     assert [file.path for file in found[3].files] == ["memory/2026-02-27.md", "memory/2026-02-23.md"]
     listed = [file.path for group in found for file in group.files if file.state != "absent"]
     assert sorted(listed) == sorted(file.path for file in rows)
@@ -197,6 +233,7 @@ def test_days_are_walked_from_the_newest_that_has_come() -> None:
 
 
 # --- long notes and their layout -----------------------------------------------------------------------------------
+
 
 @given(st.lists(TEXT, max_size=12), st.integers(8, 50), st.booleans())
 def test_a_layout_holds_every_character_in_lines_that_fit(lines: list[str], room: int, long: bool) -> None:
@@ -223,21 +260,34 @@ def test_the_head_of_a_long_note_is_the_beginning_of_the_whole() -> None:
     assert head is not None
     assert not head.whole
     assert len(page.lines) == 60_001
-    assert list(page.lines[:len(head.lines)]) == list(head.lines)
+    assert list(page.lines[: len(head.lines)]) == list(head.lines)
     assert head_of(document("short\n")) is None
 
 
 # --- Markdown as typed ---------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("line", "parts"), [
-    ("## Head **bold**", [("## Head **bold**", "head")]), ("plain", []), ("> said", [("> said", "muted")]),
-    ("- [x] done", [("-", "mark"), ("[x]", "good")]), ("1. [ ] open", [("1.", "mark"), ("[ ]", "warn")]),
-    ("a `b ** c` **d** *e* _f_", [("`b ** c`", "code"), ("**d**", "strong"), ("*e*", "emphasis"), ("_f_", "emphasis")]),
-    ("snake_case_word and 2 * 3 * 4", []), ("see [[house#roof|the roof]]", [("[[house#roof|the roof]]", "link")]),
-    ("[log](2026-03-15.md#L3) http://a.b/c", [("[log](2026-03-15.md#L3)", "link"), ("http://a.b/c", "link")]),
-    ("| a | `b` |", [("|", "rule"), ("|", "rule"), ("`b`", "code"), ("|", "rule")]), ("---", [("---", "rule")]),
-    ("#home is a tag, #1 is not", [("#home", "mark")]), ("[b]bold[/b]", []),
-])
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("## Head **bold**", [("## Head **bold**", "head")]),
+        ("plain", []),
+        ("> said", [("> said", "muted")]),
+        ("- [x] done", [("-", "mark"), ("[x]", "good")]),
+        ("1. [ ] open", [("1.", "mark"), ("[ ]", "warn")]),
+        (
+            "a `b ** c` **d** *e* _f_",
+            [("`b ** c`", "code"), ("**d**", "strong"), ("*e*", "emphasis"), ("_f_", "emphasis")],
+        ),
+        ("snake_case_word and 2 * 3 * 4", []),
+        ("see [[house#roof|the roof]]", [("[[house#roof|the roof]]", "link")]),
+        ("[log](2026-03-15.md#L3) http://a.b/c", [("[log](2026-03-15.md#L3)", "link"), ("http://a.b/c", "link")]),
+        ("| a | `b` |", [("|", "rule"), ("|", "rule"), ("`b`", "code"), ("|", "rule")]),
+        ("---", [("---", "rule")]),
+        ("#home is a tag, #1 is not", [("#home", "mark")]),
+        ("[b]bold[/b]", []),
+    ],
+)
 def test_marks_of_a_line(line: str, parts: list[tuple[str, str]]) -> None:
     assert [(line[start:end], name) for start, end, name in marks(line)] == parts
 
@@ -257,6 +307,7 @@ def test_laid_over_each_other_marks_keep_the_text(text: str, first: int, spans: 
 
 # --- finding -------------------------------------------------------------------------------------------------------
 
+
 def test_capitals_matter_when_there_are_any() -> None:
     lines = ["Router and router", "", "the ROUTER"]
     assert find_in(lines, "router") == [(0, 0, 6), (0, 11, 17), (2, 4, 10)]
@@ -273,8 +324,19 @@ def test_a_few_letters_find_a_name() -> None:
     assert closest(names, "") == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(("size", "word"), [(0, "0"), (999, "999"), (1000, "1.0k"), (9949, "9.9k"), (9960, "10k"),
-                                            (999_499, "999k"), (999_500, "1.0M"), (32_000_000, "32M")])
+@pytest.mark.parametrize(
+    ("size", "word"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1.0k"),
+        (9949, "9.9k"),
+        (9960, "10k"),
+        (999_499, "999k"),
+        (999_500, "1.0M"),
+        (32_000_000, "32M"),
+    ],
+)
 def test_sizes_take_four_characters(size: int, word: str) -> None:
     assert size_word(size) == word
 
@@ -314,16 +376,21 @@ def test_a_page_tells_headings_and_code_apart() -> None:
 
 # --- programs of the desktop ---------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("environment", "words"), [
-    ({}, ["vi", "+12", "a b.md"]), ({"EDITOR": "nano"}, ["nano", "+12", "a b.md"]),
-    ({"EDITOR": "nano", "VISUAL": "code -n"}, ["code", "-n", "--wait", "--goto", "a b.md:12"]),
-    ({"EDITOR": "/usr/bin/hx"}, ["/usr/bin/hx", "a b.md:12"]),
-    ({"EDITOR": "emacs -nw"}, ["emacs", "-nw", "+12", "a b.md"]),
-    ({"EDITOR": "subl"}, ["subl", "--wait", "a b.md:12"]),
-    ({"EDITOR": " ", "VISUAL": ""}, ["vi", "+12", "a b.md"]),
-    ({"EDITOR": "it's nano"}, ["it's", "nano", "+12", "a b.md"]),
-    ({"EDITOR": "'/opt/my editor/vim'"}, ["/opt/my editor/vim", "+12", "a b.md"]),
-])
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({}, ["vi", "+12", "a b.md"]),
+        ({"EDITOR": "nano"}, ["nano", "+12", "a b.md"]),
+        ({"EDITOR": "nano", "VISUAL": "code -n"}, ["code", "-n", "--wait", "--goto", "a b.md:12"]),
+        ({"EDITOR": "/usr/bin/hx"}, ["/usr/bin/hx", "a b.md:12"]),
+        ({"EDITOR": "emacs -nw"}, ["emacs", "-nw", "+12", "a b.md"]),
+        ({"EDITOR": "subl"}, ["subl", "--wait", "a b.md:12"]),
+        ({"EDITOR": " ", "VISUAL": ""}, ["vi", "+12", "a b.md"]),
+        ({"EDITOR": "it's nano"}, ["it's", "nano", "+12", "a b.md"]),
+        ({"EDITOR": "'/opt/my editor/vim'"}, ["/opt/my editor/vim", "+12", "a b.md"]),
+    ],
+)
 def test_each_editor_is_told_the_line_its_way(environment: dict[str, str], words: list[str]) -> None:
     assert editor.command("a b.md", 12, environment) == words
 

@@ -74,8 +74,8 @@ def test_a_line_shows_where_the_host_stops_reading(workspace: Path, size: tuple[
         await settled(pilot)
         lines = text_of(app).splitlines()
         at = next(i for i, line in enumerate(lines) if "OpenClaw stops here" in line)
-        assert f"number {first - 2:03}" in "".join(lines[at - 4:at])
-        assert f"number {first - 1:03}" in "".join(lines[at + 1:at + 3])
+        assert f"number {first - 2:03}" in "".join(lines[at - 4 : at])
+        assert f"number {first - 1:03}" in "".join(lines[at + 1 : at + 3])
         assert "Claude Code stops here: 51 lines unread" in reader.rules.values()
 
     drive(app, steps, size)
@@ -83,7 +83,8 @@ def test_a_line_shows_where_the_host_stops_reading(workspace: Path, size: tuple[
 
 def test_links_are_followed_and_lead_back(workspace: Path) -> None:
     (workspace / "memory" / "links.md").write_text(
-        "# Links\n\nsee [[network]] and memory/house.md#L5\nonly [[network#Line]] here\n[[nowhere]]\n", "utf-8")
+        "# Links\n\nsee [[network]] and memory/house.md#L5\nonly [[network#Line]] here\n[[nowhere]]\n", "utf-8"
+    )
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
@@ -339,8 +340,9 @@ def test_the_palette_finds_the_themes_by_their_name(workspace: Path) -> None:
 
 
 def test_a_long_note_opens_with_its_head_and_goes_to_any_line(workspace: Path) -> None:
-    lines = [f"line {i} of a long note, with 外婆 and **words** to wrap at the edge of the screen"
-             for i in range(20_000)]
+    lines = [
+        f"line {i} of a long note, with 外婆 and **words** to wrap at the edge of the screen" for i in range(20_000)
+    ]
     (workspace / "memory" / "long.md").write_text("\n".join(lines) + "\n", "utf-8")
     app = make_app(workspace, provider="none")
 
@@ -371,7 +373,8 @@ def test_a_long_note_opens_with_its_head_and_goes_to_any_line(workspace: Path) -
 
 
 def test_without_colour_the_marks_of_the_reader_are_still_told_apart(
-        workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     app = make_app(workspace)
 
@@ -381,11 +384,20 @@ def test_without_colour_the_marks_of_the_reader_are_still_told_apart(
             if keys == ["tab", "/"]:
                 await enter(pilot, "vlan")
             strips = app.screen._compositor.render_strips()
-            assert all(colour is None or colour.is_default for strip in strips for segment in strip
-                       if segment.style is not None for colour in (segment.style.color, segment.style.bgcolor))
+            assert all(
+                colour is None or colour.is_default
+                for strip in strips
+                for segment in strip
+                if segment.style is not None
+                for colour in (segment.style.color, segment.style.bgcolor)
+            )
         await press(pilot, "escape", "escape")
-        styles = {(segment.style.reverse, segment.style.bold) for strip in app.screen._compositor.render_strips()
-                  for segment in strip if segment.style is not None and "VLAN" in segment.text}
+        styles = {
+            (segment.style.reverse, segment.style.bold)
+            for strip in app.screen._compositor.render_strips()
+            for segment in strip
+            if segment.style is not None and "VLAN" in segment.text
+        }
         assert (True, True) in styles
 
     drive(app, steps)

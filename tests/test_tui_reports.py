@@ -61,6 +61,7 @@ def trace_of(app: MemoryApp) -> Trace:
 
 # --- noise floor ---------------------------------------------------------------------------------------------------
 
+
 def test_the_noise_floor_is_measured_and_drawn(workspace: Path) -> None:
     app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
 
@@ -147,6 +148,7 @@ def test_escape_stops_the_asking(workspace: Path) -> None:
 
 # --- fading --------------------------------------------------------------------------------------------------------
 
+
 def test_what_fades_is_listed_soonest_first_and_can_be_read(workspace: Path) -> None:
     app = make_app(workspace, changes=FADES)
 
@@ -195,13 +197,19 @@ def test_the_date_knob_shows_what_a_search_on_that_day_gives(workspace: Path, da
         assert app.tuning is not None
         assert app.tuning.days == days
         shown = trace_of(app)
-        options = Options(workspace=str(workspace), index=str(workspace.parent / "index.sqlite"), provider="scripted",
-                          now=NOW + days * 86_400, changes=(("sync.watch", "false"), *FADES))
+        options = Options(
+            workspace=str(workspace),
+            index=str(workspace.parent / "index.sqlite"),
+            provider="scripted",
+            now=NOW + days * 86_400,
+            changes=(("sync.watch", "false"), *FADES),
+        )
         with Engine.open(options) as then:
             fresh = then.search(QUESTION)
         for ours, theirs in ((shown.recalled, fresh.recalled), (tuple(shown.lost), tuple(fresh.lost))):
             assert [(c.chunk.id, c.score, c.age.age_days) for c in ours] == [
-                (c.chunk.id, pytest.approx(c.score), pytest.approx(c.age.age_days)) for c in theirs]
+                (c.chunk.id, pytest.approx(c.score), pytest.approx(c.age.age_days)) for c in theirs
+            ]
         assert f" on {'2026-04-19' if days == 30 else '2026-03-06'}" in text_of(app)
         await press(pilot, "u")
         assert app.tuning.days == 0
@@ -210,6 +218,7 @@ def test_the_date_knob_shows_what_a_search_on_that_day_gives(workspace: Path, da
 
 
 # --- better knobs --------------------------------------------------------------------------------------------------
+
 
 def test_few_labels_are_no_evidence(workspace: Path) -> None:
     app = make_app(workspace)
@@ -228,8 +237,11 @@ def test_few_labels_are_no_evidence(workspace: Path) -> None:
 def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> None:
     from tui_support import TODAY
 
-    labelled = [Query(query.query, tuple(Label(label.path, label.line, label.grade) for label in query.relevant))
-                for query in demo.labelled_queries(TODAY) if query.relevant]
+    labelled = [
+        Query(query.query, tuple(Label(label.path, label.line, label.grade) for label in query.relevant))
+        for query in demo.labelled_queries(TODAY)
+        if query.relevant
+    ]
     book = Notebook(tuple(labelled[:24]))
     notebook.save(notebook.place(workspace), book)
     app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
@@ -253,14 +265,25 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
 
 # --- writing -------------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def configured(workspace: Path, tmp_path: Path) -> tuple[MemoryApp, Path]:
     """The app under an openclaw.json with a comment in it."""
     file = tmp_path / "openclaw.json"
-    file.write_text('{\n  // mine\n  agents: {defaults: {workspace: ' + f'"{workspace}"'
-                    + ', memorySearch: {query: {maxResults: 6}}}},\n}\n', "utf-8")
-    options = Options(workspace=str(workspace), index=str(tmp_path / "index.sqlite"), provider="scripted", now=NOW,
-                      config=str(file), changes=(("sync.watch", "false"),))
+    file.write_text(
+        "{\n  // mine\n  agents: {defaults: {workspace: "
+        + f'"{workspace}"'
+        + ", memorySearch: {query: {maxResults: 6}}}},\n}\n",
+        "utf-8",
+    )
+    options = Options(
+        workspace=str(workspace),
+        index=str(tmp_path / "index.sqlite"),
+        provider="scripted",
+        now=NOW,
+        config=str(file),
+        changes=(("sync.watch", "false"),),
+    )
     return MemoryApp(lambda listener: Engine.open(options, listener), name="notes"), file
 
 
@@ -293,8 +316,9 @@ def test_tuned_knobs_are_written_after_showing_the_difference(configured: tuple[
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-def test_what_was_written_is_as_opened_until_it_is_taken_back(configured: tuple[MemoryApp, Path],
-                                                             size: tuple[int, int]) -> None:
+def test_what_was_written_is_as_opened_until_it_is_taken_back(
+    configured: tuple[MemoryApp, Path], size: tuple[int, int]
+) -> None:
     app, file = configured
     before = file.read_text("utf-8")
 

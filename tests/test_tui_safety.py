@@ -31,8 +31,18 @@ HOSTILE = {
     "wide": "hostile 麻婆豆腐 \U0001f468\u200d\U0001f469\u200d\U0001f467 e\u0301 \U000e0041\U000e0042",
 }
 
-MARKUP = ["[x] done", "[ ] open", "[log](a.md)", "bad [/closing] tag", "[b]bold[/b]", "[@click=app.quit]click[/]",
-          "[[wiki]]", "[red]", "\\[escaped]", "[/]"]
+MARKUP = [
+    "[x] done",
+    "[ ] open",
+    "[log](a.md)",
+    "bad [/closing] tag",
+    "[b]bold[/b]",
+    "[@click=app.quit]click[/]",
+    "[[wiki]]",
+    "[red]",
+    "\\[escaped]",
+    "[/]",
+]
 
 
 def paint_over(text: str) -> str:
@@ -90,9 +100,20 @@ def test_no_hostile_byte_reaches_a_line_of_any_view(hostile: Path, size: tuple[i
 
 def random_note(dice: random.Random) -> str:
     """Characters of every dangerous kind between ordinary ones."""
-    kinds = [range(1, 0x20), range(0x7F, 0xA0), range(0x200B, 0x2010), range(0x2028, 0x202F), range(0x2060, 0x2070),
-             range(0xFFF0, 0xFFFE), range(0xE0000, 0xE0080), range(0x300, 0x310), range(0x4E00, 0x4E20),
-             range(0x41, 0x5B), range(0x1F600, 0x1F610), range(0x20, 0x30)]
+    kinds = [
+        range(1, 0x20),
+        range(0x7F, 0xA0),
+        range(0x200B, 0x2010),
+        range(0x2028, 0x202F),
+        range(0x2060, 0x2070),
+        range(0xFFF0, 0xFFFE),
+        range(0xE0000, 0xE0080),
+        range(0x300, 0x310),
+        range(0x4E00, 0x4E20),
+        range(0x41, 0x5B),
+        range(0x1F600, 0x1F610),
+        range(0x20, 0x30),
+    ]
     return "fuzz " + "".join(chr(dice.choice(dice.choice(kinds))) for _ in range(dice.randrange(20, 400)))
 
 
@@ -172,8 +193,9 @@ def test_a_line_of_ten_megabytes_is_cut_and_counted() -> None:
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
-def test_no_hostile_byte_reaches_a_line_of_what_lies_over_the_search(hostile: Path, profile: str,
-                                                                     size: tuple[int, int]) -> None:
+def test_no_hostile_byte_reaches_a_line_of_what_lies_over_the_search(
+    hostile: Path, profile: str, size: tuple[int, int]
+) -> None:
     app = make_app(hostile, changes=[("profile", profile), ("query.hybrid.temporalDecay.enabled", "true")])
 
     async def steps(pilot: Pilot[int]) -> None:
@@ -181,8 +203,31 @@ def test_no_hostile_byte_reaches_a_line_of_what_lies_over_the_search(hostile: Pa
         await press(pilot, "ctrl+s", "v")
         check(app)
         await press(pilot, "y", "w")
-        for key in ("enter", "enter", "escape", "escape", "escape", "c", "escape", "F", "escape", "B", "d", "n",
-                    "escape", "o", "tab", "enter", "G", "escape", ">", "w", "escape", "escape", "S"):
+        for key in (
+            "enter",
+            "enter",
+            "escape",
+            "escape",
+            "escape",
+            "c",
+            "escape",
+            "F",
+            "escape",
+            "B",
+            "d",
+            "n",
+            "escape",
+            "o",
+            "tab",
+            "enter",
+            "G",
+            "escape",
+            ">",
+            "w",
+            "escape",
+            "escape",
+            "S",
+        ):
             await press(pilot, key)
             check(app)
 

@@ -102,10 +102,24 @@ async def _help_browse(pilot: Pilot[int]) -> None:
 
 
 VIEWS: dict[str, Steps] = {
-    "browse": _stay, "browse_folded": _folded, "browse_filter": _filtered, "browse_filter_hides_all": _filtered_out,
-    "search_invites": _invited, "search": _hits, "search_loser": _loser, "search_tuned": _tuned,
-    "reader": _reader, "why_zoomed": _zoomed, "find": _find, "pick": _pick, "about": _about, "log": _log,
-    "help_browse": _help_browse, "index": _index, "reindex": _reindex, "help": _help,
+    "browse": _stay,
+    "browse_folded": _folded,
+    "browse_filter": _filtered,
+    "browse_filter_hides_all": _filtered_out,
+    "search_invites": _invited,
+    "search": _hits,
+    "search_loser": _loser,
+    "search_tuned": _tuned,
+    "reader": _reader,
+    "why_zoomed": _zoomed,
+    "find": _find,
+    "pick": _pick,
+    "about": _about,
+    "log": _log,
+    "help_browse": _help_browse,
+    "index": _index,
+    "reindex": _reindex,
+    "help": _help,
 }
 
 
@@ -156,8 +170,9 @@ def test_keywords_only(size: tuple[int, int], workspace: Path) -> None:
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 @pytest.mark.parametrize(("name", "keys"), [("empty_browse", ""), ("empty_search", "2"), ("empty_index", "3")])
-def test_empty_workspace(name: str, keys: str, size: tuple[int, int], tmp_path: Path,
-                         monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_workspace(
+    name: str, keys: str, size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "notes").mkdir()
     app = make_app(tmp_path / "notes")

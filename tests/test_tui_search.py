@@ -90,7 +90,7 @@ def test_losers_stand_below_the_line_with_their_reason(workspace: Path) -> None:
         results = app.screen.query_one(Results)
         line = next(i for i, row in enumerate(results.rows) if isinstance(row, Gate))
         assert all(isinstance(row, Hit) and row.recalled for row in results.rows[:line])
-        assert all(isinstance(row, Hit) and not row.recalled for row in results.rows[line + 1:])
+        assert all(isinstance(row, Hit) and not row.recalled for row in results.rows[line + 1 :])
         assert "not recalled: under minScore 0.35" in text_of(app)
         assert " short" in text_of(app)
         trace = view_of(app).trace

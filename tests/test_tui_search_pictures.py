@@ -28,11 +28,22 @@ async def _noise(pilot: Pilot[int]) -> None:
     await press(pilot, "N")
 
 
-@pytest.mark.parametrize(("name", "size", "steps"), [
-    ("flips", LARGE, _flips), ("sides", LARGE, _sides), ("noise", SMALL, _noise),
-])
-def test_picture(name: str, size: tuple[int, int], steps: Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                 snap_compare: Callable[..., bool]) -> None:
+@pytest.mark.parametrize(
+    ("name", "size", "steps"),
+    [
+        ("flips", LARGE, _flips),
+        ("sides", LARGE, _sides),
+        ("noise", SMALL, _noise),
+    ],
+)
+def test_picture(
+    name: str,
+    size: tuple[int, int],
+    steps: Steps,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    snap_compare: Callable[..., bool],
+) -> None:
     fixed_times(monkeypatch)
     app = make_app(sample(tmp_path / "notes"), changes=[] if name == "flips" else OPENCLAW)
 

@@ -105,10 +105,20 @@ async def _in_a_month(pilot: Pilot[int]) -> None:
 FADES = [*OPENCLAW, ("query.hybrid.temporalDecay.enabled", "true"), ("query.minScore", "0.25")]
 
 VIEWS: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
-    "why_record": (_record, []), "why_focused": (_why_focused, []), "why_not_prompt": (_other_line, []),
-    "why_not": (_why_not, []), "vote": (_vote, []), "voted": (_voted, []), "book": (_book, []),
-    "sides": (_sides, []), "not_proposed": (_not_proposed, OPENCLAW), "baseline": (_base, []),
-    "noise": (_noise, OPENCLAW), "fading": (_fading, FADES), "sweep": (_sweep, []), "in_a_month": (_in_a_month, FADES),
+    "why_record": (_record, []),
+    "why_focused": (_why_focused, []),
+    "why_not_prompt": (_other_line, []),
+    "why_not": (_why_not, []),
+    "vote": (_vote, []),
+    "voted": (_voted, []),
+    "book": (_book, []),
+    "sides": (_sides, []),
+    "not_proposed": (_not_proposed, OPENCLAW),
+    "baseline": (_base, []),
+    "noise": (_noise, OPENCLAW),
+    "fading": (_fading, FADES),
+    "sweep": (_sweep, []),
+    "in_a_month": (_in_a_month, FADES),
 }
 
 

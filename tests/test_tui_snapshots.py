@@ -31,12 +31,24 @@ async def _reader(pilot: Pilot[int]) -> None:
     await press(pilot, "enter", "j", "j")
 
 
-@pytest.mark.parametrize(("name", "size", "steps"), [
-    ("browse", LARGE, _browse), ("search", LARGE, _search), ("search_small", SMALL, _search), ("tune", LARGE, _tune),
-    ("reader", SMALL, _reader),
-])
-def test_picture(name: str, size: tuple[int, int], steps: Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                 snap_compare: Callable[..., bool]) -> None:
+@pytest.mark.parametrize(
+    ("name", "size", "steps"),
+    [
+        ("browse", LARGE, _browse),
+        ("search", LARGE, _search),
+        ("search_small", SMALL, _search),
+        ("tune", LARGE, _tune),
+        ("reader", SMALL, _reader),
+    ],
+)
+def test_picture(
+    name: str,
+    size: tuple[int, int],
+    steps: Steps,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    snap_compare: Callable[..., bool],
+) -> None:
     fixed_times(monkeypatch)
     app = make_app(sample(tmp_path / "notes"))
 
@@ -47,8 +59,9 @@ def test_picture(name: str, size: tuple[int, int], steps: Steps, tmp_path: Path,
     assert snap_compare(app, terminal_size=size, run_before=before), name
 
 
-def test_picture_without_vectors_in_light_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                  snap_compare: Callable[..., bool]) -> None:
+def test_picture_without_vectors_in_light_colours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Callable[..., bool]
+) -> None:
     monkeypatch.setenv("TEXTUAL_THEME", "memory-light")
     fixed_times(monkeypatch)
     app = make_app(sample(tmp_path / "notes"), provider="none")

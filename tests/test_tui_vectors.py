@@ -53,10 +53,12 @@ def play(gate: threading.Event) -> Iterator[Play]:
         gate.set()
 
 
-@pytest.mark.parametrize(("least", "engine", "words"), [
-    (0, "sqlite-vec", "vec0 256d"), (10_000, "numpy", "numpy 256d")])
-def test_the_first_line_names_who_compares_the_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int,
-                                                       engine: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("least", "engine", "words"), [(0, "sqlite-vec", "vec0 256d"), (10_000, "numpy", "numpy 256d")]
+)
+def test_the_first_line_names_who_compares_the_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int, engine: str, words: str
+) -> None:
     monkeypatch.setattr("memory_tui.index.writes.VEC0_FROM", least)
     with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as opened:
         opened.sync()
@@ -69,11 +71,18 @@ def test_the_first_line_names_who_compares_the_vectors(tmp_path: Path, monkeypat
 
 def test_the_log_counts_the_vectors_of_a_slow_provider(tmp_path: Path, play: Play, gate: threading.Event) -> None:
     config = tmp_path / "openclaw.json"
-    section = {"provider": "openai", "model": "small",
-               "remote": {"baseUrl": f"{play.url}/v1", "apiKey": "sk-0123456789"}}
+    section = {
+        "provider": "openai",
+        "model": "small",
+        "remote": {"baseUrl": f"{play.url}/v1", "apiKey": "sk-0123456789"},
+    }
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    options = Options(workspace=str(sample(tmp_path / "notes")), config=str(config), index=str(tmp_path / "i.sqlite"),
-                      changes=(("profile", "recommended"), ("sync.watch", "false")))
+    options = Options(
+        workspace=str(sample(tmp_path / "notes")),
+        config=str(config),
+        index=str(tmp_path / "i.sqlite"),
+        changes=(("profile", "recommended"), ("sync.watch", "false")),
+    )
     heard: list[events.Event] = []
 
     def opener(listener: events.Listener) -> Engine:
@@ -84,6 +93,7 @@ def test_the_log_counts_the_vectors_of_a_slow_provider(tmp_path: Path, play: Pla
         return Engine.open(options, both)
 
     app = MemoryApp(opener, name="notes")
+
     async def steps() -> None:
         as_the_app_runs()
         async with app.run_test(size=LARGE) as pilot:
@@ -112,16 +122,20 @@ def test_one_line_a_sync_and_none_in_the_first_line_afterwards(tmp_path: Path) -
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "3")
-        _tell(app, events.VectorsMade(0, 64, 300), events.FileIndexed(0, "a.md", 3, 3),
-              events.VectorsMade(0, 128, 300))
+        _tell(app, events.VectorsMade(0, 64, 300), events.FileIndexed(0, "a.md", 3, 3), events.VectorsMade(0, 128, 300))
         await until(lambda: "VECTORS 128/300" in text_of(app).splitlines()[0])
         await rest(pilot, undrawn)
         log = app.screen.query_one(EventLog)
         assert [line[2] for line in log._lines if line[1] == "vectors"] == [
-            "asked for 128 of 300 chunks; the rest is found by its words"]
+            "asked for 128 of 300 chunks; the rest is found by its words"
+        ]
         assert "asked for 128 of 300" in text_of(app)
-        _tell(app, events.SyncFinished(0, "watch", 1, 0, 0, 128, 1.0, ""), events.VectorsMade(0, 1, 1),
-              events.SyncFinished(0, "watch", 1, 0, 0, 1, 1.0, ""))
+        _tell(
+            app,
+            events.SyncFinished(0, "watch", 1, 0, 0, 128, 1.0, ""),
+            events.VectorsMade(0, 1, 1),
+            events.SyncFinished(0, "watch", 1, 0, 0, 1, 1.0, ""),
+        )
         await until(lambda: "asked for 1 of 1 chunk" in text_of(app))
         await settled(pilot)
         assert "asked for 128 of 300" in text_of(app), "that was another sync"

@@ -66,6 +66,7 @@ async def to_first_loser(pilot: Pilot[int]) -> Candidate:
 
 # --- flips ---------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[int, int]) -> None:
     async def steps(pilot: Pilot[int]) -> None:
@@ -84,8 +85,9 @@ def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[
     drive(app, steps, size)
 
 
-@pytest.mark.parametrize(("cosine", "words"), [
-    (0.9, "lost by no single knob"), (0.1, "flips   recalled by no single knob")])
+@pytest.mark.parametrize(
+    ("cosine", "words"), [(0.9, "lost by no single knob"), (0.1, "flips   recalled by no single knob")]
+)
 def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: float, words: str) -> None:
     found = evidence([cosine], {})
     trace = rank(found, settings("openclaw-2026.3"))
@@ -195,6 +197,7 @@ def test_w_on_a_loser_names_a_word_that_recalls_it(workspace: Path) -> None:
 
 # --- depths --------------------------------------------------------------------------------------------------------
 
+
 def test_enter_goes_deeper_and_escape_back(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
@@ -204,8 +207,9 @@ def test_enter_goes_deeper_and_escape_back(app: MemoryApp) -> None:
         assert "By words:" in text_of(app)
         await press(pilot, "enter")
         pane = app.screen.query_one(WhyPane)
-        shown = "".join("".join(text for text, _ in pane.draw(row, 0, pane.inner_width)).rstrip()
-                        for row in range(pane.count()))
+        shown = "".join(
+            "".join(text for text, _ in pane.draw(row, 0, pane.inner_width)).rstrip() for row in range(pane.count())
+        )
         assert '"cosine"' in shown
         assert pane.depth == 2
         await press(pilot, "escape", "escape")
@@ -237,8 +241,14 @@ def test_the_raw_record_is_json(workspace: Path) -> None:
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
 def test_the_full_record_adds_up_for_every_candidate(workspace: Path, profile: str) -> None:
-    app = make_app(workspace, changes=[("profile", profile), ("query.hybrid.temporalDecay.enabled", "true"),
-                                       ("query.hybrid.mmr.enabled", "true")])
+    app = make_app(
+        workspace,
+        changes=[
+            ("profile", profile),
+            ("query.hybrid.temporalDecay.enabled", "true"),
+            ("query.hybrid.mmr.enabled", "true"),
+        ],
+    )
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "what about the router on March 15?")
@@ -259,6 +269,7 @@ def test_the_full_record_adds_up_for_every_candidate(workspace: Path, profile: s
 
 # --- lines that are not in the list --------------------------------------------------------------------------------
 
+
 async def ask_line(pilot: Pilot[int], place: str) -> None:
     await press(pilot, "o")
     pilot.app.screen.query_one(Input).value = place
@@ -266,8 +277,7 @@ async def ask_line(pilot: Pilot[int], place: str) -> None:
 
 
 def test_a_line_that_was_never_a_candidate_gets_its_verdict(workspace: Path) -> None:
-    app = make_app(workspace, changes=[*OPENCLAW, ("query.hybrid.candidateMultiplier", "1"),
-                                       ("query.maxResults", "2")])
+    app = make_app(workspace, changes=[*OPENCLAW, ("query.hybrid.candidateMultiplier", "1"), ("query.maxResults", "2")])
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "omada router vlan")
@@ -288,10 +298,15 @@ def test_a_line_that_was_never_a_candidate_gets_its_verdict(workspace: Path) -> 
     drive(app, steps)
 
 
-@pytest.mark.parametrize(("place", "words"), [
-    ("memory/nowhere.md:3", "NOT RECALLED (no such file)"), ("memory/projects.md:9999", "NOT RECALLED (in no chunk)"),
-    ("../../etc/passwd", "NOT RECALLED (no such file)"), ("memory/network.md#L30-L31", "RECALLED"),
-])
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("memory/nowhere.md:3", "NOT RECALLED (no such file)"),
+        ("memory/projects.md:9999", "NOT RECALLED (in no chunk)"),
+        ("../../etc/passwd", "NOT RECALLED (no such file)"),
+        ("memory/network.md#L30-L31", "RECALLED"),
+    ],
+)
 def test_any_place_gets_an_answer(app: MemoryApp, place: str, words: str) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
@@ -362,6 +377,7 @@ def test_in_the_reader_a_line_is_asked_about_under_the_question_on_screen(app: M
 
 # --- the list is what a fresh search gives -------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("seed", range(3))
 def test_after_any_turns_the_list_is_what_a_fresh_search_gives(workspace: Path, seed: int) -> None:
     app = make_app(workspace)
@@ -378,7 +394,8 @@ def test_after_any_turns_the_list_is_what_a_fresh_search_gives(workspace: Path, 
         assert tuning is not None
         fresh = app.engine.rank(later(app.engine.gather(shown.query), tuning.days), shown.settings)
         assert {key: shown.settings.values[key].value for key in TUNE_KEYS} == {
-            key: tuning.settings.values[key].value for key in BY_KEY if key in TUNE_KEYS}
+            key: tuning.settings.values[key].value for key in BY_KEY if key in TUNE_KEYS
+        }
         for ours, theirs in ((shown.recalled, fresh.recalled), (tuple(shown.lost), tuple(fresh.lost))):
             assert [(c.chunk.id, c.score) for c in ours] == [(c.chunk.id, c.score) for c in theirs]
 

@@ -21,10 +21,21 @@ Run = Callable[..., tuple[int, str, str]]
 
 def lines_of(queries: list[demo.LabelledQuery]) -> str:
     """The sample's questions as a file of labels."""
-    return "".join(json.dumps({
-        "id": query.id, "query": query.query, "unanswerable": not query.relevant,
-        "relevant": [{"path": label.path, "line": label.line, "grade": label.grade, "answer": label.answer}
-                     for label in query.relevant]}) + "\n" for query in queries)
+    return "".join(
+        json.dumps(
+            {
+                "id": query.id,
+                "query": query.query,
+                "unanswerable": not query.relevant,
+                "relevant": [
+                    {"path": label.path, "line": label.line, "grade": label.grade, "answer": label.answer}
+                    for label in query.relevant
+                ],
+            }
+        )
+        + "\n"
+        for query in queries
+    )
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +50,22 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command line on the sample; returns exit code, stdout and stderr."""
+
     def go(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(["--workspace", str(place / "notes"), "--index", str(place / "index.sqlite"),
-                         "--now", "2026-11-20T12:00:00Z", *arguments])
+        code = cli.main(
+            [
+                "--workspace",
+                str(place / "notes"),
+                "--index",
+                str(place / "index.sqlite"),
+                "--now",
+                "2026-11-20T12:00:00Z",
+                *arguments,
+            ]
+        )
         printed = capsys.readouterr()
         return code, printed.out, printed.err
+
     return go
 
 
@@ -58,8 +80,13 @@ def test_the_numbers_are_those_of_real_searches(run: Run, place: Path) -> None:
     assert found["code"] == 0
     assert set(found["metrics"]) == set(metrics.NAMES)
     labels = notebook.load(place / "labels.jsonl")
-    with Engine.open(Options(workspace=str(place / "notes"), index=str(place / "index.sqlite"),
-                             now=dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp())) as engine:
+    with Engine.open(
+        Options(
+            workspace=str(place / "notes"),
+            index=str(place / "index.sqlite"),
+            now=dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp(),
+        )
+    ) as engine:
         for row in found["queries"][:8]:
             query = labels.find(row["query"])
             assert query is not None
@@ -77,8 +104,14 @@ def test_bad_weights_fail_against_a_baseline_and_name_what_broke(run: Run, place
     (tmp_path / "main.json").write_text(out, "utf-8")
     same = measured(run, place, "--baseline", str(tmp_path / "main.json"))
     assert (same["code"], same["failed"], same["comparison"]["broke"]) == (0, [], [])
-    bad = ("--baseline", str(tmp_path / "main.json"), "--set", "query.hybrid.textWeight=0",
-           "--set", "query.hybrid.vectorWeight=1")
+    bad = (
+        "--baseline",
+        str(tmp_path / "main.json"),
+        "--set",
+        "query.hybrid.textWeight=0",
+        "--set",
+        "query.hybrid.vectorWeight=1",
+    )
     worse = measured(run, place, *bad)
     assert worse["code"] == 3
     assert {item["metric"] for item in worse["failed"]} <= {"recall", "mrr@10", "ndcg@10"}
@@ -115,13 +148,15 @@ def test_two_profiles_side_by_side(run: Run, place: Path) -> None:
 
 def test_qrels_give_the_same_numbers(run: Run, place: Path, tmp_path: Path) -> None:
     found = measured(run, place, "--write-qrels", str(tmp_path / "x.qrels"))
-    code, out, _ = run("eval", "--labels", str(tmp_path / "x.qrels"), "--topics", str(tmp_path / "x.qrels.topics"),
-                       "--json")
+    code, out, _ = run(
+        "eval", "--labels", str(tmp_path / "x.qrels"), "--topics", str(tmp_path / "x.qrels.topics"), "--json"
+    )
     again = json.loads(out)
     assert code == 0
     judged = {row["query"] for row in again["queries"]}
     assert {row["query"]: row["metrics"] for row in again["queries"]} == {
-        row["query"]: row["metrics"] for row in found["queries"] if row["query"] in judged}
+        row["query"]: row["metrics"] for row in found["queries"] if row["query"] in judged
+    }
     assert len(judged) >= len(found["queries"]) - 5, "qrels cannot say that a question has no answer"
 
 

@@ -17,12 +17,18 @@ from memory_tui.tune.labels import ANSWERS, HELPS, WRONG, Label, Notebook, Query
 
 CHUNK = ChunkRef(1, "id", "memory/a.md", "memory", 3, 9)
 
-labels = st.builds(Label, st.sampled_from(["MEMORY.md", "memory/a b.md", "memory/会议.md", "x%20y.md"]),
-                   st.integers(1, 40), st.integers(0, 3))
-queries = st.builds(lambda text, found, unanswerable: Query(text, found, unanswerable=unanswerable and not found),
-                    st.text(min_size=1).map(lambda t: f"w{t}w"),
-                    st.lists(labels, max_size=4, unique_by=lambda label: (label.path, label.line)).map(tuple),
-                    st.booleans())
+labels = st.builds(
+    Label,
+    st.sampled_from(["MEMORY.md", "memory/a b.md", "memory/会议.md", "x%20y.md"]),
+    st.integers(1, 40),
+    st.integers(0, 3),
+)
+queries = st.builds(
+    lambda text, found, unanswerable: Query(text, found, unanswerable=unanswerable and not found),
+    st.text(min_size=1).map(lambda t: f"w{t}w"),
+    st.lists(labels, max_size=4, unique_by=lambda label: (label.path, label.line)).map(tuple),
+    st.booleans(),
+)
 notebooks = st.lists(queries, max_size=4, unique_by=lambda query: query.text).map(lambda q: Notebook(tuple(q)))
 
 
@@ -63,17 +69,24 @@ def test_the_file_is_one_question_a_line_and_keeps_what_it_does_not_know(tmp_pat
 
 
 def test_other_files_of_labels_are_read() -> None:
-    notes = file.parse('{"question": "q1", "evidence": [{"path": "a.md", "line": 2}]}\n\n'
-                       '{"query": "q2", "path": "a.md", "line": 3, "grade": 2}\n'
-                       '{"query": "q2", "path": "b.md", "line": 1, "grade": 0}\n')
+    notes = file.parse(
+        '{"question": "q1", "evidence": [{"path": "a.md", "line": 2}]}\n\n'
+        '{"query": "q2", "path": "a.md", "line": 3, "grade": 2}\n'
+        '{"query": "q2", "path": "b.md", "line": 1, "grade": 0}\n'
+    )
     assert [len(query.labels) for query in notes.queries] == [1, 2]
     assert notes.queries[1].labels[0] == Label("a.md", 3, 2)
 
 
 def test_a_missing_file_is_an_empty_notebook_and_a_broken_one_says_where(tmp_path: Path) -> None:
     assert file.load(tmp_path / "none.jsonl") == Notebook()
-    for bad in ('{"query": "a"}\n{broken', '\n{"relevant": []}', '\n{"query": "b", "path": "x", "line": 0}',
-                '{"query": "a"}\n{"query": "b", "relevant": [{"path": "x"}]}', '{"query": "a"}\n[2]'):
+    for bad in (
+        '{"query": "a"}\n{broken',
+        '\n{"relevant": []}',
+        '\n{"query": "b", "path": "x", "line": 0}',
+        '{"query": "a"}\n{"query": "b", "relevant": [{"path": "x"}]}',
+        '{"query": "a"}\n[2]',
+    ):
         with pytest.raises(LabelError, match="line 2"):
             file.parse(bad)
 
@@ -87,7 +100,8 @@ def test_workspaces_have_notebooks_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in_the_usual_place(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from memory_tui import launch
     from memory_tui.engine import Options
 
@@ -111,8 +125,8 @@ def test_qrels_and_back(notes: Notebook) -> None:
     assert all(len(line.split()) == 4 for line in qrels.splitlines() if line)
     again = trec.read(qrels, topics)
     assert [sorted(map(str, query.labels)) for query in again.queries] == [
-        sorted(map(str, query.labels)) for query in notes.queries] or len({
-            " ".join(query.text.split()) for query in notes.queries}) < len(notes.queries)
+        sorted(map(str, query.labels)) for query in notes.queries
+    ] or len({" ".join(query.text.split()) for query in notes.queries}) < len(notes.queries)
 
 
 def test_qrels_look_as_trec_has_them() -> None:
@@ -120,18 +134,26 @@ def test_qrels_look_as_trec_has_them() -> None:
     assert trec.export(notes) == ("q7 0 memory/a%20b.md#L12 2\n", "q7\thow is it?\nq2\tother\n")
 
 
-@pytest.mark.parametrize(("qrels", "topics"), [
-    ("q1 0 a.md#L1", "q1\tx"), ("q1 0 a.md 1", "q1\tx"), ("q1 0 a.md#L0 1", "q1\tx"), ("q1 0 a.md#L1 x", "q1\tx"),
-    ("q2 0 a.md#L1 1", "q1\tx"), ("", "q1 no tab"),
-])
+@pytest.mark.parametrize(
+    ("qrels", "topics"),
+    [
+        ("q1 0 a.md#L1", "q1\tx"),
+        ("q1 0 a.md 1", "q1\tx"),
+        ("q1 0 a.md#L0 1", "q1\tx"),
+        ("q1 0 a.md#L1 x", "q1\tx"),
+        ("q2 0 a.md#L1 1", "q1\tx"),
+        ("", "q1 no tab"),
+    ],
+)
 def test_bad_qrels_are_refused_with_their_line(qrels: str, topics: str) -> None:
     with pytest.raises(LabelError, match="Line 1"):
         trec.read(qrels, topics)
 
 
 def test_a_label_follows_its_line() -> None:
-    query = Query("q", (Label("a.md", 2, 1, "garlic"), Label("a.md", 9, 1, "gone"), Label("b.md", 1, 1, "x"),
-                        Label("a.md", 7)))
+    query = Query(
+        "q", (Label("a.md", 2, 1, "garlic"), Label("a.md", 9, 1, "gone"), Label("b.md", 1, 1, "x"), Label("a.md", 7))
+    )
 
     def lines(path: str) -> list[str]:
         if path == "b.md":

@@ -70,10 +70,10 @@ def test_a_value_that_is_there_is_replaced_and_nothing_else(commented: Path) -> 
 def test_a_value_that_is_missing_is_added_where_it_belongs(commented: Path) -> None:
     before = commented.read_text()
     found = plan_of(commented, ("query.maxResults", "9"), ("query.hybrid.mmr.enabled", "on"))
-    assert text_of(found) == before.replace(
-        "textWeight: 0.3 }", "textWeight: 0.3, mmr: { enabled: true } }").replace(
-        "textWeight: 0.3, mmr: { enabled: true } },\n", "textWeight: 0.3, mmr: { enabled: true } },\n"
-        "          maxResults: 9,\n")
+    assert text_of(found) == before.replace("textWeight: 0.3 }", "textWeight: 0.3, mmr: { enabled: true } }").replace(
+        "textWeight: 0.3, mmr: { enabled: true } },\n",
+        "textWeight: 0.3, mmr: { enabled: true } },\n          maxResults: 9,\n",
+    )
 
 
 def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
@@ -82,15 +82,18 @@ def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
     assert splice.spliced(text, splice.insert(node, {"b": 2})) == '{\n    "a": 1, // one\n    "b": 2\n}\n'
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("{}", '{ "b": { "c": 1 } }'),
-    ("{}\n", '{\n  "b": {\n    "c": 1\n  }\n}\n'),
-    ("{a: 1}", "{a: 1, b: { c: 1 }}"),
-    ("{a: 1,}", "{a: 1, b: { c: 1 }}"),
-    ("{\r\n\ta: 1,\r\n}\r\n", "{\r\n\ta: 1,\r\n\tb: {\r\n\t\tc: 1\r\n\t},\r\n}\r\n"),
-    ("{\n  // nothing yet\n}\n", '{\n  "b": {\n    "c": 1\n  },\n  // nothing yet\n}\n'),
-    ("{\n  a: 1 /* x */ , // y\n}", "{\n  a: 1 /* x */ , // y\n  b: {\n    c: 1\n  },\n}"),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{}", '{ "b": { "c": 1 } }'),
+        ("{}\n", '{\n  "b": {\n    "c": 1\n  }\n}\n'),
+        ("{a: 1}", "{a: 1, b: { c: 1 }}"),
+        ("{a: 1,}", "{a: 1, b: { c: 1 }}"),
+        ("{\r\n\ta: 1,\r\n}\r\n", "{\r\n\ta: 1,\r\n\tb: {\r\n\t\tc: 1\r\n\t},\r\n}\r\n"),
+        ("{\n  // nothing yet\n}\n", '{\n  "b": {\n    "c": 1\n  },\n  // nothing yet\n}\n'),
+        ("{\n  a: 1 /* x */ , // y\n}", "{\n  a: 1 /* x */ , // y\n  b: {\n    c: 1\n  },\n}"),
+    ],
+)
 def test_new_members_look_like_the_others(text: str, expected: str) -> None:
     node = parse(Source(Path("x"), text))
     after = splice.spliced(text, splice.insert(node, {"b": {"c": 1}}))
@@ -113,19 +116,21 @@ def objects(draw: st.DrawFn, depth: int = 2) -> str:
     return "{" + draw(SPACES) + ",".join(members) + comma + "}"
 
 
-@given(objects(), st.dictionaries(st.sampled_from(["new", "other key"]), st.sampled_from([1, 0.5, True, {"deep": 2}]),
-                                  min_size=1))
+@given(
+    objects(),
+    st.dictionaries(st.sampled_from(["new", "other key"]), st.sampled_from([1, 0.5, True, {"deep": 2}]), min_size=1),
+)
 def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str, object]) -> None:
     node = parse(Source(Path("x"), text))
     splices = splice.insert(node, members)
     after = splice.spliced(text, splices)
     assert parse(Source(Path("x"), after)).plain() == {**node.plain(), **members}
-    removed = [text[s.start:s.end] for s in splices]
+    removed = [text[s.start : s.end] for s in splices]
     assert "".join(removed).strip() == ""
     added = sorted(splices, key=lambda s: s.start)
     kept, at = [], 0
     for one in added:
-        kept.append(text[at:one.start])
+        kept.append(text[at : one.start])
         at = one.end
     assert all(part in after for part in [*kept, text[at:]])
 
@@ -136,18 +141,25 @@ def test_replacing_changes_no_byte_outside_the_value(text: str, value: object) -
     for key, child in node.children():
         one = splice.replace(child, value)
         after = splice.spliced(text, [one])
-        assert after.startswith(text[:child.start])
-        assert after.endswith(text[child.end:])
+        assert after.startswith(text[: child.start])
+        assert after.endswith(text[child.end :])
         assert parse(Source(Path("x"), after)).plain() == {**node.plain(), key: value}
 
 
 def test_an_agents_own_section_is_the_place_of_its_values(write: Callable[[object], Path], tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / "memory").mkdir(parents=True)
-    path = write({"agents": {
-        "defaults": {"memorySearch": {"query": {"minScore": 0.4}}},
-        "list": [{"id": "one", "default": True, "workspace": str(tmp_path / "one")},
-                 {"id": "two", "workspace": str(tmp_path / "two"), "memorySearch": {"sources": ["memory"]}}]}})
+    path = write(
+        {
+            "agents": {
+                "defaults": {"memorySearch": {"query": {"minScore": 0.4}}},
+                "list": [
+                    {"id": "one", "default": True, "workspace": str(tmp_path / "one")},
+                    {"id": "two", "workspace": str(tmp_path / "two"), "memorySearch": {"sources": ["memory"]}},
+                ],
+            }
+        }
+    )
     choices = launch.choose(Options(config=str(path), agent="two", changes=(("query.minScore", "0.1"),)))
     found = patch(choices.config, choices.settings, choices.as_written())
     after = json.loads(text_of(found))
@@ -159,14 +171,18 @@ def test_an_agents_own_section_is_the_place_of_its_values(write: Callable[[objec
     assert any("every agent" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(("content", "place"), [
-    ({"memory": {"search": {"provider": "none"}}}, ("memory", "search")),
-    ({"agents": {"defaults": {"memorySearch": {}}}}, ("agents", "defaults", "memorySearch")),
-    ({"agents": {"defaults": {}}}, ("agents", "defaults", "memorySearch")),
-    ({}, ("agents", "defaults", "memorySearch")),
-])
-def test_the_layout_that_is_there_is_kept(content: dict, place: tuple[str, ...],
-                                          write: Callable[[object], Path]) -> None:
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ({"memory": {"search": {"provider": "none"}}}, ("memory", "search")),
+        ({"agents": {"defaults": {"memorySearch": {}}}}, ("agents", "defaults", "memorySearch")),
+        ({"agents": {"defaults": {}}}, ("agents", "defaults", "memorySearch")),
+        ({}, ("agents", "defaults", "memorySearch")),
+    ],
+)
+def test_the_layout_that_is_there_is_kept(
+    content: dict, place: tuple[str, ...], write: Callable[[object], Path]
+) -> None:
     found = plan_of(write(content), ("query.minScore", "0.1"))
     node = json.loads(text_of(found))
     for name in place:
@@ -175,8 +191,13 @@ def test_the_layout_that_is_there_is_kept(content: dict, place: tuple[str, ...],
 
 
 def test_what_was_written_is_what_holds_next_time(commented: Path) -> None:
-    wanted = {"query.minScore": "0.15", "query.hybrid.vectorWeight": "0.6", "query.hybrid.textWeight": "0.4",
-              "query.hybrid.temporalDecay.enabled": "on", "query.hybrid.temporalDecay.halfLifeDays": "90"}
+    wanted = {
+        "query.minScore": "0.15",
+        "query.hybrid.vectorWeight": "0.6",
+        "query.hybrid.textWeight": "0.4",
+        "query.hybrid.temporalDecay.enabled": "on",
+        "query.hybrid.temporalDecay.halfLifeDays": "90",
+    }
     plan_of(commented, *wanted.items()).write()
     again = plan_of(commented, *wanted.items())
     assert (again.changes, again.files) == ((), ())
@@ -201,13 +222,17 @@ def test_knobs_that_openclaw_does_not_have_are_left_with_the_reason(commented: P
     assert [key for key, _ in found.left] == ["recency.weight"]
 
 
-@pytest.mark.parametrize(("content", "profile", "after"), [
-    ("{}", "openclaw-2026.3", {"profile": "openclaw-2026.3", "query": {"minScore": 0.2}}),
-    ('{"profile": "openclaw-2026.2"}', "recommended", {"profile": "recommended", "query": {"minScore": 0.2}}),
-    ('{"profile": "auto"}', "recommended", {"profile": "auto", "query": {"minScore": 0.2}}),
-])
+@pytest.mark.parametrize(
+    ("content", "profile", "after"),
+    [
+        ("{}", "openclaw-2026.3", {"profile": "openclaw-2026.3", "query": {"minScore": 0.2}}),
+        ('{"profile": "openclaw-2026.2"}', "recommended", {"profile": "recommended", "query": {"minScore": 0.2}}),
+        ('{"profile": "auto"}', "recommended", {"profile": "auto", "query": {"minScore": 0.2}}),
+    ],
+)
 def test_values_go_into_our_own_file_with_the_profile_that_they_were_tuned_under(
-        content: str, profile: str, after: dict[str, object], tmp_path: Path) -> None:
+    content: str, profile: str, after: dict[str, object], tmp_path: Path
+) -> None:
     file = tmp_path / "config.json"
     file.write_text(content)
     plan_of(file, ("query.minScore", "0.2"), profile=profile).write()
@@ -240,7 +265,8 @@ def test_included_files_are_patched_where_the_value_is(write: Callable[[object],
     included.write_text("{ query: { minScore: 0.4 } } // mine\n")
     found = plan_of(path, ("query.minScore", "0.3"))
     assert [(file.path, file.after.decode()) for file in found.files] == [
-        (included, "{ query: { minScore: 0.3 } } // mine\n")]
+        (included, "{ query: { minScore: 0.3 } } // mine\n")
+    ]
 
 
 def test_a_file_that_changed_meanwhile_is_left_alone(commented: Path) -> None:

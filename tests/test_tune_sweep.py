@@ -34,8 +34,11 @@ def planted(number: int) -> Case:
     right = rng.randrange(CHUNKS)
     by_meaning = [row % 2 == 0 for row in range(CHUNKS)]
     cosines = [near(0.5) if row == right else near(0.9 if by_meaning[row] else 0.05) for row in range(CHUNKS)]
-    bm25 = {row: saturating(near(0.6)) if row == right else saturating(near(0.9))
-            for row in range(CHUNKS) if row == right or not by_meaning[row]}
+    bm25 = {
+        row: saturating(near(0.6)) if row == right else saturating(near(0.9))
+        for row in range(CHUNKS)
+        if row == right or not by_meaning[row]
+    }
     query = Query(f"planted {number}", (Label(f"memory/{right}.md", 2),))
     return Case.of(query, evidence(cosines, bm25))
 
@@ -70,8 +73,9 @@ def test_random_labels_give_no_evidence() -> None:
     now = settings("openclaw-2026.2", minScore=0.7)
     outcomes = [tune(accidental(seed), now, seed=seed) for seed in range(6)]
     assert [type(outcome) for outcome in outcomes] == [NoEvidence] * 6
-    assert all(outcome.reason in ("within chance", "nothing better") for outcome in outcomes
-               if isinstance(outcome, NoEvidence))
+    assert all(
+        outcome.reason in ("within chance", "nothing better") for outcome in outcomes if isinstance(outcome, NoEvidence)
+    )
 
 
 def test_more_hits_are_no_gain_beyond_chance() -> None:

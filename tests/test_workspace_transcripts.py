@@ -18,18 +18,30 @@ def said(role: str, content: object) -> str:
     return json.dumps({"type": "message", "message": {"role": role, "content": content}}, ensure_ascii=False)
 
 
-CONVERSATION = "\n".join((
-    json.dumps({"type": "session", "id": "abc"}),
-    said("user", "Where  is\nthe\u3000router?"),
-    "",
-    "{half a li",
-    said("assistant", [{"type": "thinking", "text": "hm"}, {"type": "text", "text": " In the\n\n cellar. "},
-                       {"type": "text", "text": "\t"}, {"type": "text", "text": "Second shelf."}]),
-    said("toolResult", "ls -la"),
-    said("user", [{"type": "image", "data": "..."}]),
-    said("user", "token=abcdefghijklmnopqrstuvwxyz"),
-    "[1, 2]",
-)) + "\n"
+CONVERSATION = (
+    "\n".join(
+        (
+            json.dumps({"type": "session", "id": "abc"}),
+            said("user", "Where  is\nthe\u3000router?"),
+            "",
+            "{half a li",
+            said(
+                "assistant",
+                [
+                    {"type": "thinking", "text": "hm"},
+                    {"type": "text", "text": " In the\n\n cellar. "},
+                    {"type": "text", "text": "\t"},
+                    {"type": "text", "text": "Second shelf."},
+                ],
+            ),
+            said("toolResult", "ls -la"),
+            said("user", [{"type": "image", "data": "..."}]),
+            said("user", "token=abcdefghijklmnopqrstuvwxyz"),
+            "[1, 2]",
+        )
+    )
+    + "\n"
+)
 LINES = ("User: Where is the router?", "Assistant: In the cellar. Second shelf.", "User: token=abcdef…wxyz")
 
 
@@ -85,12 +97,19 @@ def test_which_files_are_transcripts(roots, tmp_path) -> None:
     seen = scan(roots)
     assert [n.path for n in seen.found] == ["MEMORY.md", "sessions/a.jsonl"]
     assert {left.path: left.rule for left in seen.left_out} == {
-        "sessions/b.jsonl.reset.2026-03-01": "not a transcript", "sessions/c.jsonl.deleted.1": "not a transcript",
-        "sessions/sessions.json": "not a transcript", "sessions/d.jsonl.lock": "not a transcript",
-        "sessions/below": "not a transcript", "sessions/link.jsonl": "symlink"}
+        "sessions/b.jsonl.reset.2026-03-01": "not a transcript",
+        "sessions/c.jsonl.deleted.1": "not a transcript",
+        "sessions/sessions.json": "not a transcript",
+        "sessions/d.jsonl.lock": "not a transcript",
+        "sessions/below": "not a transcript",
+        "sessions/link.jsonl": "symlink",
+    }
     both = scan(Roots.open(roots.workspace, sources=("sessions",), sessions=folder, archives=True))
     assert [n.path for n in both.found] == [
-        "sessions/a.jsonl", "sessions/b.jsonl.reset.2026-03-01", "sessions/c.jsonl.deleted.1"]
+        "sessions/a.jsonl",
+        "sessions/b.jsonl.reset.2026-03-01",
+        "sessions/c.jsonl.deleted.1",
+    ]
 
 
 def test_transcripts_are_read_only_where_sources_and_folder_say_so(tmp_path, roots) -> None:
@@ -102,10 +121,16 @@ def test_transcripts_are_read_only_where_sources_and_folder_say_so(tmp_path, roo
     assert [(left.path, left.rule) for left in gone.left_out] == [("sessions", "missing root")]
 
 
-@pytest.mark.parametrize("path", [
-    "sessions/../ws/MEMORY.md", "sessions/none.jsonl", "sessions/", "sessions/a.jsonl/../a.jsonl",
-    "sessions/link.jsonl",
-])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "sessions/../ws/MEMORY.md",
+        "sessions/none.jsonl",
+        "sessions/",
+        "sessions/a.jsonl/../a.jsonl",
+        "sessions/link.jsonl",
+    ],
+)
 def test_nothing_else_can_be_opened_as_a_transcript(roots, tmp_path, path) -> None:
     (tmp_path / "sessions" / "link.jsonl").symlink_to(tmp_path / "sessions" / "a.jsonl")
     with pytest.raises(PathRefused):
@@ -130,29 +155,32 @@ LONG = "A1b2C3d4E5f6G7h8I9j0K1l2"
 SHOWN = "A1b2C3…K1l2"
 
 
-@pytest.mark.parametrize(("text", "masked"), [
-    (f"OPENAI_API_KEY={LONG}", f"OPENAI_API_KEY={SHOWN}"),
-    ("password: 'short'", "password: '***'"),
-    ('{"apiKey": "abc"}', '{"apiKey": "***"}'),
-    (f"--api-key {LONG} --verbose", f"--api-key {SHOWN} --verbose"),
-    (f"Authorization: Bearer {LONG}", f"Authorization: Bearer {SHOWN}"),
-    (f"bearer {LONG} and", f"bearer {SHOWN} and"),
-    ("-----BEGIN RSA PRIVATE KEY----- abc -----END RSA PRIVATE KEY----- rest", "*** rest"),
-    ("sk-12345678", "***"),
-    ("ghp_abcdefghijklmnopqrstuvwxyz", "ghp_ab…wxyz"),
-    ("github_pat_11ABCDEFG0123456789012", "github…9012"),
-    ("xoxb-1234567890-abcdef", "xoxb-1…cdef"),
-    ("xapp-1-A0123456789", "xapp-1…6789"),
-    ("gsk_0123456789", "***"),
-    ("AIzaSyA0123456789abcdefghij", "AIzaSy…ghij"),
-    ("pplx-0123456789", "***"),
-    ("npm_0123456789", "***"),
-    ("bot123456:ABCDEFGHIJKLMNOPQRSTuv", "bot123456…STuv"),
-    ("at 123456:ABCDEFGHIJKLMNOPQRSTuv", "at 123456…STuv"),
-    ("keys: one, and 12:30", "keys: one, and 12:30"),
-    ("monkey: banana", "monkey: ***"),  # the documented pattern asks for no word of its own
-    ("tokens are fine, sk-short too", "tokens are fine, sk-short too"),
-])
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f"OPENAI_API_KEY={LONG}", f"OPENAI_API_KEY={SHOWN}"),
+        ("password: 'short'", "password: '***'"),
+        ('{"apiKey": "abc"}', '{"apiKey": "***"}'),
+        (f"--api-key {LONG} --verbose", f"--api-key {SHOWN} --verbose"),
+        (f"Authorization: Bearer {LONG}", f"Authorization: Bearer {SHOWN}"),
+        (f"bearer {LONG} and", f"bearer {SHOWN} and"),
+        ("-----BEGIN RSA PRIVATE KEY----- abc -----END RSA PRIVATE KEY----- rest", "*** rest"),
+        ("sk-12345678", "***"),
+        ("ghp_abcdefghijklmnopqrstuvwxyz", "ghp_ab…wxyz"),
+        ("github_pat_11ABCDEFG0123456789012", "github…9012"),
+        ("xoxb-1234567890-abcdef", "xoxb-1…cdef"),
+        ("xapp-1-A0123456789", "xapp-1…6789"),
+        ("gsk_0123456789", "***"),
+        ("AIzaSyA0123456789abcdefghij", "AIzaSy…ghij"),
+        ("pplx-0123456789", "***"),
+        ("npm_0123456789", "***"),
+        ("bot123456:ABCDEFGHIJKLMNOPQRSTuv", "bot123456…STuv"),
+        ("at 123456:ABCDEFGHIJKLMNOPQRSTuv", "at 123456…STuv"),
+        ("keys: one, and 12:30", "keys: one, and 12:30"),
+        ("monkey: banana", "monkey: ***"),  # the documented pattern asks for no word of its own
+        ("tokens are fine, sk-short too", "tokens are fine, sk-short too"),
+    ],
+)
 def test_secrets_are_masked(text, masked) -> None:
     assert redact(text) == masked
 

@@ -42,15 +42,28 @@ def sample(folder: Path) -> Path:
     return demo.materialize(folder, TODAY)
 
 
-def make_app(workspace: Path, *, query: str = "", provider: str = "scripted", watch: bool = False,
-             read_only: bool = False, changes: Sequence[tuple[str, str]] = (),
-             suggestions: Sequence[str] = ()) -> MemoryApp:
+def make_app(
+    workspace: Path,
+    *,
+    query: str = "",
+    provider: str = "scripted",
+    watch: bool = False,
+    read_only: bool = False,
+    changes: Sequence[tuple[str, str]] = (),
+    suggestions: Sequence[str] = (),
+) -> MemoryApp:
     """The app over a real engine: scripted vectors, fixed clock, no watcher unless asked for."""
     options = Options(
-        workspace=str(workspace), index=str(workspace.parent / "index.sqlite"), provider=provider, now=NOW,
-        read_only=read_only, changes=(("sync.watch", str(watch).lower()), *changes))
-    return MemoryApp(lambda listener: Engine.open(options, listener), name=workspace.name, query=query,
-                     suggestions=suggestions)
+        workspace=str(workspace),
+        index=str(workspace.parent / "index.sqlite"),
+        provider=provider,
+        now=NOW,
+        read_only=read_only,
+        changes=(("sync.watch", str(watch).lower()), *changes),
+    )
+    return MemoryApp(
+        lambda listener: Engine.open(options, listener), name=workspace.name, query=query, suggestions=suggestions
+    )
 
 
 def is_waiting(node: MessagePump) -> bool:
@@ -193,15 +206,17 @@ def said(app: MemoryApp) -> str:
 
 
 _VARYING = (
-    (re.compile(r"\b\d\d:\d\d:\d\d?"), "hh:mm:ss"), (re.compile(r"SQLite \d[\d.]*"), "SQLite N"),
-    (re.compile(r"sqlite-vec v\d[\d.]*"), "sqlite-vec vN"), (re.compile(r"\(\d+\.\d MB\)"), "(N MB)"),
+    (re.compile(r"\b\d\d:\d\d:\d\d?"), "hh:mm:ss"),
+    (re.compile(r"SQLite \d[\d.]*"), "SQLite N"),
+    (re.compile(r"sqlite-vec v\d[\d.]*"), "sqlite-vec vN"),
+    (re.compile(r"\(\d+\.\d MB\)"), "(N MB)"),
 )
 
 
 def without_accidents(text: str) -> str:
     """`text` with what differs between runs and machines (times, versions, sizes) blotted out, same width."""
     for pattern, stand_in in _VARYING:
-        text = pattern.sub(lambda match, word=stand_in: word.ljust(len(match[0]))[:len(match[0])], text)
+        text = pattern.sub(lambda match, word=stand_in: word.ljust(len(match[0]))[: len(match[0])], text)
     return text
 
 

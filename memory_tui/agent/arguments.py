@@ -24,8 +24,10 @@ def read(kind: type[Wanted], given: Mapping[str, Any]) -> Wanted:
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
-            raise QueryError(f"There is no argument {_shown(name)}.",
-                             f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}.")
+            raise QueryError(
+                f"There is no argument {_shown(name)}.",
+                f"Did you mean {near[0]}?" if near else f"There are {', '.join(known)}.",
+            )
     present = {name: value for name, value in given.items() if value is not None}
     for name, member in known.items():
         if member.required and name not in present:

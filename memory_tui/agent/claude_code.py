@@ -37,12 +37,18 @@ def event(text: str) -> Event:
     except (ValueError, RecursionError) as error:
         raise QueryError(f"The hook's input is not JSON: {error}.", f"Claude Code calls {COMMAND} itself.") from error
     if not isinstance(data, dict) or data.get("hook_event_name") not in EVENTS:
-        raise QueryError("The hook's input names no event that is answered here.",
-                         f"Register it for {', '.join(EVENTS)}: {COMMAND} --settings shows how.")
+        raise QueryError(
+            "The hook's input names no event that is answered here.",
+            f"Register it for {', '.join(EVENTS)}: {COMMAND} --settings shows how.",
+        )
     transcript = _text(data, "transcript_path")
-    return Event(str(data["hook_event_name"]), _text(data, "session_id") or "unknown",
-                 Path(transcript).expanduser() if transcript else None, Path(_text(data, "cwd") or "."),
-                 _text(data, "source") or _text(data, "trigger") or _text(data, "reason"))
+    return Event(
+        str(data["hook_event_name"]),
+        _text(data, "session_id") or "unknown",
+        Path(transcript).expanduser() if transcript else None,
+        Path(_text(data, "cwd") or "."),
+        _text(data, "source") or _text(data, "trigger") or _text(data, "reason"),
+    )
 
 
 def _text(data: Mapping[str, Any], key: str) -> str:
@@ -58,8 +64,10 @@ def context(text: str) -> dict[str, object]:
 def reminder(file: str, written: bool) -> dict[str, object]:
     """The answer before a compaction: what the user should have written down; hooks cannot run a turn."""
     state = f"{file} was written today." if written else f"{file} does not exist yet."
-    return {"systemMessage": f"The conversation is about to be compacted. {state} What should outlive it belongs "
-                             "there: ask for it now, or run memory-tui remember."}
+    return {
+        "systemMessage": f"The conversation is about to be compacted. {state} What should outlive it belongs "
+        "there: ask for it now, or run memory-tui remember."
+    }
 
 
 def settings() -> dict[str, object]:

@@ -28,16 +28,20 @@ def entry(client: str, arguments: Sequence[str]) -> str:
     words = [*first, "mcp", *arguments]
     match client:
         case "codex":
-            return (f"# ~/.codex/config.toml\n[mcp_servers.{SERVER}]\ncommand = {_toml(program)}\n"
-                    f"args = [{', '.join(_toml(word) for word in words)}]")
+            return (
+                f"# ~/.codex/config.toml\n[mcp_servers.{SERVER}]\ncommand = {_toml(program)}\n"
+                f"args = [{', '.join(_toml(word) for word in words)}]"
+            )
         case "openclaw":
             nested = {"mcp": {"servers": {SERVER: {"command": program, "args": words}}}}
             return f"// openclaw.json, beside what is there\n{json.dumps(nested, ensure_ascii=False, indent=2)}"
         case _:
             shared = {"mcpServers": {SERVER: {"type": "stdio", "command": program, "args": words}}}
-            return (f"# {shlex.join(['claude', 'mcp', 'add', SERVER, '--', program, *words])}\n"
-                    f"# or in .mcp.json of a project, without these two lines:\n"
-                    f"{json.dumps(shared, ensure_ascii=False, indent=2)}")
+            return (
+                f"# {shlex.join(['claude', 'mcp', 'add', SERVER, '--', program, *words])}\n"
+                f"# or in .mcp.json of a project, without these two lines:\n"
+                f"{json.dumps(shared, ensure_ascii=False, indent=2)}"
+            )
 
 
 def _toml(text: str) -> str:

@@ -18,8 +18,17 @@ DEFAULT_FORCE_BYTES = 2_097_152
 NEAR_TOKENS = 8_192
 """So near the threshold a transcript is read, although the token count that is kept is fresh."""
 
-Skip = Literal["disabled", "heartbeat", "cli provider", "read-only sandbox", "unknown session", "already flushed",
-               "window too small", "tokens unknown", "below threshold"]
+Skip = Literal[
+    "disabled",
+    "heartbeat",
+    "cli provider",
+    "read-only sandbox",
+    "unknown session",
+    "already flushed",
+    "window too small",
+    "tokens unknown",
+    "below threshold",
+]
 Cause = Literal["tokens", "transcript size"]
 
 _SKIPPED: dict[Skip, str] = {
@@ -78,8 +87,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether to flush, and why (not): `tokens` is what was counted with, None when unknown; `left` tokens until then.
-    """
+    """Whether to flush, and why (not): `tokens` counted, None when unknown; `left` tokens until then."""
 
     flush: bool
     cause: Cause | Skip
@@ -172,9 +180,13 @@ class Turn:
 def turn(rules: Rules, day: str, now: str) -> Turn:
     """The turn for `day` (YYYY-MM-DD) at `now`, a time in words; own prompts get what they lack."""
     asked = rules.prompt or "\n".join(("Pre-compaction memory flush.", *_HINTS, _ONE_FILE, _NOTHING))
-    told = rules.system_prompt or "\n".join((
-        "The session is near compaction: save what should outlive it to disk.", *_HINTS,
-        f"You may answer, but usually {SILENT} is right."))
+    told = rules.system_prompt or "\n".join(
+        (
+            "The session is near compaction: save what should outlive it to disk.",
+            *_HINTS,
+            f"You may answer, but usually {SILENT} is right.",
+        )
+    )
     asked = _completed(asked).replace(_DAY, day)
     if "Current time:" not in asked:
         asked = f"{asked}\nCurrent time: {now}"

@@ -123,11 +123,15 @@ class Host:
         from memory_tui.agent.tools import Manner
 
         most = self._wishes.max_injected_chars
-        return Manner(self.citations(), session_key or self._wishes.session_key,
-                      memory.settings.whole("recall.maxInjectedChars") if most is None else most)
+        return Manner(
+            self.citations(),
+            session_key or self._wishes.session_key,
+            memory.settings.whole("recall.maxInjectedChars") if most is None else most,
+        )
 
-    def search(self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel,
-               late: bool = False) -> SearchAnswer:
+    def search(
+        self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel, late: bool = False
+    ) -> SearchAnswer:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
         from memory_tui.agent import recall_log, replay
         from memory_tui.agent.tools import memory_search, unavailable
@@ -144,8 +148,15 @@ class Host:
             answer = found.answer
             outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
             entry = recall_log.Entry(
-                SEARCH, str(given.get("query")), at, client, memory.plan.agent.id,
-                str(given.get("corpus") or ""), outcome=outcome, ms=(time.perf_counter() - began) * 1000)
+                SEARCH,
+                str(given.get("query")),
+                at,
+                client,
+                memory.plan.agent.id,
+                str(given.get("corpus") or ""),
+                outcome=outcome,
+                ms=(time.perf_counter() - began) * 1000,
+            )
             note_down(memory, replay.with_trace(entry, found.trace) if found.trace is not None else entry)
         return found.answer
 
@@ -164,10 +175,18 @@ class Host:
         found = memory_get(memory, given)
         if self._logs(memory):
             lines = f"lines {found.get('from', 1)} to {found.get('from', 1) + found.get('lines', 0) - 1}"
-            note_down(memory, recall_log.Entry(
-                GET, found["path"], at, client, memory.plan.agent.id,
-                outcome=lines if found["status"] == "ok" else found.get("error", "There is no such note."),
-                ms=(time.perf_counter() - began) * 1000))
+            note_down(
+                memory,
+                recall_log.Entry(
+                    GET,
+                    found["path"],
+                    at,
+                    client,
+                    memory.plan.agent.id,
+                    outcome=lines if found["status"] == "ok" else found.get("error", "There is no such note."),
+                    ms=(time.perf_counter() - began) * 1000,
+                ),
+            )
         return found
 
     def _logs(self, memory: Memory) -> bool:

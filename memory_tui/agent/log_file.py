@@ -83,7 +83,7 @@ def _write(descriptor: int, line: bytes) -> None:
         if os.read(descriptor, 1) != b"\n":
             line = b"\n" + line
     while line:
-        line = line[os.write(descriptor, line):]
+        line = line[os.write(descriptor, line) :]
 
 
 def _drop_older_half(path: Path, descriptor: int) -> None:

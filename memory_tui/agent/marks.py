@@ -43,8 +43,10 @@ def place(workspace: Path) -> Path:
 
 def append(path: Path, spans: Iterable[Span], at: float, most_bytes: int = MOST_BYTES) -> None:
     """Write down what one answer gave, at `at` (epoch seconds). Raises OSError, IndexUnavailable."""
-    notes = {js.well_formed(note): [[first, last] for _, first, last in group]
-             for note, group in groupby(sorted(set(spans)), itemgetter(0))}
+    notes = {
+        js.well_formed(note): [[first, last] for _, first, last in group]
+        for note, group in groupby(sorted(set(spans)), itemgetter(0))
+    }
     if notes:
         line = json.dumps({"at": at, "notes": notes}, separators=(",", ":")).encode() + b"\n"
         log_file.append(path, line, most_bytes)

@@ -21,8 +21,10 @@ def listing(entries: Iterable[Entry], log: Log, place: Path) -> Iterator[str]:
     for entry in entries:
         got = plural(len(entry.hits), "hit") if entry.hits else entry.outcome
         what = f"read {entry.query}" if entry.tool == GET else entry.query
-        yield (f"{entry.id}  {moment(entry.at)}  {one_line(what, _QUERY_CELLS)}  {one_line(got, _QUERY_CELLS)}"
-               f"  {entry.ms:.0f} ms  {one_line(entry.client)}").rstrip()
+        yield (
+            f"{entry.id}  {moment(entry.at)}  {one_line(what, _QUERY_CELLS)}  {one_line(got, _QUERY_CELLS)}"
+            f"  {entry.ms:.0f} ms  {one_line(entry.client)}"
+        ).rstrip()
     if not log.entries:
         yield "No recall is logged. Start the server with memory-tui mcp --log-recalls to have them written down."
     else:
@@ -36,8 +38,10 @@ def replayed(found: Replay) -> Iterator[str]:
     entry = found.entry
     yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
     yield f"Asked: {one_line(entry.query)}"
-    yield f"Knobs: {entry.settings.get('profile', '?')}, results {entry.settings.get('query.maxResults', '?')}, " \
-          f"minScore {entry.settings.get('query.minScore', '?')}; {one_line(entry.mode or 'no search')}"
+    yield (
+        f"Knobs: {entry.settings.get('profile', '?')}, results {entry.settings.get('query.maxResults', '?')}, "
+        f"minScore {entry.settings.get('query.minScore', '?')}; {one_line(entry.mode or 'no search')}"
+    )
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
     yield "The same would come now, in the same order." if found.same else "Now other hits would come."

@@ -74,8 +74,11 @@ class Log:
 
     def find(self, name: str) -> Entry | None:
         """The entry whose id starts with `name`, the newest where several do; `last` is the newest search."""
-        fitting = [entry for entry in self.entries if (
-            entry.tool == SEARCH if name == "last" else entry.id.startswith(name.lower()))]
+        fitting = [
+            entry
+            for entry in self.entries
+            if (entry.tool == SEARCH if name == "last" else entry.id.startswith(name.lower()))
+        ]
         return fitting[-1] if fitting and name else None
 
 
@@ -89,8 +92,9 @@ def append(path: Path, entry: Entry, most_bytes: int = MOST_BYTES) -> Entry:
 
     Raises OSError, and IndexUnavailable when another process holds the log for five seconds.
     """
-    kept = dataclasses.replace(entry, id=secrets.token_hex(4), query=_masked(entry.query),
-                               outcome=_masked(entry.outcome))
+    kept = dataclasses.replace(
+        entry, id=secrets.token_hex(4), query=_masked(entry.query), outcome=_masked(entry.outcome)
+    )
     line = json.dumps(_plain(kept), ensure_ascii=True).encode() + b"\n"
     log_file.append(path, line, most_bytes)
     return kept
@@ -107,13 +111,16 @@ def _masked(text: str) -> str:
     """`text` without secrets, looked for before it is cut, so that none is cut in two."""
     text = redact(js.well_formed(text))
     for found in reversed(secret_places(text)):
-        text = text[:found.start] + MASK + text[found.end:]
+        text = text[: found.start] + MASK + text[found.end :]
     return text if len(text) <= MOST_QUERY else text[:MOST_QUERY] + "…"
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
-    return {**{f.name: getattr(entry, f.name) for f in dataclasses.fields(entry)}, "settings": dict(entry.settings),
-            "hits": [dataclasses.asdict(hit) for hit in entry.hits]}
+    return {
+        **{f.name: getattr(entry, f.name) for f in dataclasses.fields(entry)},
+        "settings": dict(entry.settings),
+        "hits": [dataclasses.asdict(hit) for hit in entry.hits],
+    }
 
 
 def _entry(line: bytes) -> Entry | None:

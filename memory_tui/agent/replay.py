@@ -53,11 +53,19 @@ class Replay:
 
 def with_trace(entry: Entry, trace: Trace) -> Entry:
     """`entry` with what is to be logged of `trace`: what was searched, by which knobs, and the hits."""
-    hits = tuple(LoggedHit(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.score, hit.vector.score,
-                           hit.text.score) for hit in trace.recalled)
+    hits = tuple(
+        LoggedHit(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.score, hit.vector.score, hit.text.score)
+        for hit in trace.recalled
+    )
     return dataclasses.replace(
-        entry, settings={key: trace.settings.values[key].value for key in TUNE_KEYS}, provider=trace.provider,
-        model=trace.model, mode=trace.mode, generation=trace.generation, hits=hits)
+        entry,
+        settings={key: trace.settings.values[key].value for key in TUNE_KEYS},
+        provider=trace.provider,
+        model=trace.model,
+        mode=trace.mode,
+        generation=trace.generation,
+        hits=hits,
+    )
 
 
 def settings_of(entry: Entry, settings: Settings) -> Settings:
@@ -79,14 +87,17 @@ def replay(memory: Memory, entry: Entry) -> Replay:
     source = entry.corpus if entry.corpus in ("memory", "sessions") else ""
     evidence = memory.gather(entry.query, source=source)
     trace = memory.rank(evidence, settings)
-    return Replay(entry, evidence, trace, settings, _changes(entry.hits, trace.recalled),
-                  trace.generation != entry.generation)
+    return Replay(
+        entry, evidence, trace, settings, _changes(entry.hits, trace.recalled), trace.generation != entry.generation
+    )
 
 
 def _changes(then: tuple[LoggedHit, ...], now: tuple[Candidate, ...]) -> tuple[Change, ...]:
     old = {(hit.path, hit.start_line, hit.end_line): (place, hit.score) for place, hit in enumerate(then, 1)}
-    new = {(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line): (place, hit.score)
-           for place, hit in enumerate(now, 1)}
+    new = {
+        (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line): (place, hit.score)
+        for place, hit in enumerate(now, 1)
+    }
     none: tuple[None, None] = (None, None)
     made = [(key, old.get(key, none), new.get(key, none)) for key in dict.fromkeys((*new, *old))]
     return tuple(Change(*key, before[0], after[0], before[1], after[1]) for key, before, after in made)
@@ -96,5 +107,10 @@ def record(found: Replay) -> Mapping[str, Any]:
     """A replay as JSON-ready data."""
     from memory_tui.explain.record import answer, plain
 
-    return {"entry": plain(found.entry), "same": found.same, "indexChanged": found.index_changed,
-            "changes": plain(found.changes), "now": answer(found.trace)}
+    return {
+        "entry": plain(found.entry),
+        "same": found.same,
+        "indexChanged": found.index_changed,
+        "changes": plain(found.changes),
+        "now": answer(found.trace),
+    }

@@ -31,8 +31,11 @@ class Member:
 def members(kind: type) -> tuple[Member, ...]:
     """The fields of a dataclass or of a typed dictionary."""
     hints = get_type_hints(kind, include_extras=True)
-    optional = {f.name for f in dataclasses.fields(kind) if f.default is not dataclasses.MISSING} if (
-        dataclasses.is_dataclass(kind)) else set()
+    optional = (
+        {f.name for f in dataclasses.fields(kind) if f.default is not dataclasses.MISSING}
+        if (dataclasses.is_dataclass(kind))
+        else set()
+    )
     return tuple(_member(name, hint, name in optional) for name, hint in hints.items())
 
 

@@ -24,8 +24,15 @@ from typing import Any
 _MODELS = "mcp_types"
 _ENTERED = ("mcp", "mcp.server")
 """Packages whose modules are wanted, but not what their `__init__` imports."""
-_PLAYED = ("starlette", "sse_starlette", "uvicorn", "mcp.server.auth", "mcp.server.streamable_http",
-           "mcp.server.streamable_http_manager", "mcp.server.transport_security")
+_PLAYED = (
+    "starlette",
+    "sse_starlette",
+    "uvicorn",
+    "mcp.server.auth",
+    "mcp.server.streamable_http",
+    "mcp.server.streamable_http_manager",
+    "mcp.server.transport_security",
+)
 _WANTED = ("mcp.server.lowlevel", "mcp.server.stdio")
 
 
@@ -125,7 +132,8 @@ def _rehearse(types: Any, methods: Any) -> None:  # noqa: ANN401 - modules
     greeting = {"protocolVersion": newest, "capabilities": {}, "clientInfo": program}
     answer = {"protocolVersion": newest, "capabilities": {}, "serverInfo": program}
     message = types.jsonrpc_message_adapter.validate_python(
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting}, by_name=False)
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting}, by_name=False
+    )
     methods.validate_client_request(message.method, newest, message.params)
     if methods.serialize_server_result(message.method, newest, answer) != answer:
         raise ImportError("an answer to a greeting comes out otherwise")

@@ -64,18 +64,26 @@ def tools() -> tuple[types.Tool, ...]:
     reading = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     return (
         types.Tool(
-            name=SEARCH, title="Search the memory",
+            name=SEARCH,
+            title="Search the memory",
             description="Recall, before you answer anything about earlier work, decisions, dates, people, preferences "
-                        "or todos: searches MEMORY.md and memory/*.md (and transcripts of sessions where they are "
-                        "configured) by meaning and by words, and gives the best pieces with path and lines. With "
-                        "disabled=true the memory could not be searched: tell the user.",
-            input_schema=schema(Search), output_schema=schema(SearchAnswer), annotations=reading),
+            "or todos: searches MEMORY.md and memory/*.md (and transcripts of sessions where they are "
+            "configured) by meaning and by words, and gives the best pieces with path and lines. With "
+            "disabled=true the memory could not be searched: tell the user.",
+            input_schema=schema(Search),
+            output_schema=schema(SearchAnswer),
+            annotations=reading,
+        ),
         types.Tool(
-            name=GET, title="Read from the memory",
+            name=GET,
+            title="Read from the memory",
             description="Read lines of a note that memory_search named, MEMORY.md or memory/*.md: at most 120 lines "
-                        "and 12,000 characters at once, with where to go on. A note that does not exist is empty "
-                        "text.",
-            input_schema=schema(Get), output_schema=schema(GetAnswer), annotations=reading),
+            "and 12,000 characters at once, with where to go on. A note that does not exist is empty "
+            "text.",
+            input_schema=schema(Get),
+            output_schema=schema(GetAnswer),
+            annotations=reading,
+        ),
     )
 
 
@@ -96,11 +104,13 @@ class Handlers:
         given, key, client = params.arguments or {}, _session_key(ctx), _client(ctx)
         runs: dict[str, Callable[[Cancel, bool], SearchAnswer | GetAnswer]] = {
             SEARCH: lambda cancel, late: self.host.search(given, key, client, cancel, late),
-            GET: lambda *_: self.host.get(given, client)}
+            GET: lambda *_: self.host.get(given, client),
+        }
         run = runs.get(params.name)
         if run is None:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}",
-                           {"tools": [tool.name for tool in tools()]})
+            raise MCPError(
+                types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}", {"tools": [tool.name for tool in tools()]}
+            )
         try:
             async with _reporting(ctx, self.host):
                 with anyio.move_on_after(PATIENCE_SECONDS):
@@ -114,8 +124,11 @@ class Handlers:
             traceback.print_exc(file=sys.stderr)
             return _failed(f"memory-tui failed inside: {type(error).__name__}.")
 
-    async def list_resources(self, ctx: Any, params: types.PaginatedRequestParams | None  # noqa: ANN401
-                             ) -> types.ListResourcesResult:
+    async def list_resources(
+        self,
+        ctx: Any,  # noqa: ANN401
+        params: types.PaginatedRequestParams | None,
+    ) -> types.ListResourcesResult:
         """The notes, a page at a time."""
         del ctx
         from memory_tui.agent import files
@@ -129,11 +142,22 @@ class Handlers:
         del ctx, params
         from memory_tui.agent import files
 
-        return types.ListResourceTemplatesResult(resource_templates=[types.ResourceTemplate(
-            name="note", uri_template=files.TEMPLATE, description="A note by its path.", mime_type="text/markdown")])
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    name="note",
+                    uri_template=files.TEMPLATE,
+                    description="A note by its path.",
+                    mime_type="text/markdown",
+                )
+            ]
+        )
 
-    async def read_resource(self, ctx: Any, params: types.ReadResourceRequestParams  # noqa: ANN401
-                            ) -> types.ReadResourceResult:
+    async def read_resource(
+        self,
+        ctx: Any,  # noqa: ANN401
+        params: types.ReadResourceRequestParams,
+    ) -> types.ReadResourceResult:
         """The text of a note."""
         del ctx
         from memory_tui.agent import files
@@ -141,15 +165,27 @@ class Handlers:
 
         address = str(params.uri)
         text = await self._in_thread(lambda _: files.text(self.host.memory(), address))
-        return types.ReadResourceResult(contents=[types.TextResourceContents(
-            uri=address, mime_type="text/markdown", text=text, _meta={"memory-tui/untrusted": UNTRUSTED})])
+        return types.ReadResourceResult(
+            contents=[
+                types.TextResourceContents(
+                    uri=address, mime_type="text/markdown", text=text, _meta={"memory-tui/untrusted": UNTRUSTED}
+                )
+            ]
+        )
 
     async def list_prompts(self, ctx: Any, params: object) -> types.ListPromptsResult:  # noqa: ANN401
         """The rule of recall."""
         del ctx, params
-        return types.ListPromptsResult(prompts=[types.Prompt(
-            name=RECALL, title="Recall", description="When to search the memory, and how to cite it.",
-            arguments=[types.PromptArgument(name="question", description="What to answer from memory.")])])
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=RECALL,
+                    title="Recall",
+                    description="When to search the memory, and how to cite it.",
+                    arguments=[types.PromptArgument(name="question", description="What to answer from memory.")],
+                )
+            ]
+        )
 
     async def get_prompt(self, ctx: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:  # noqa: ANN401
         """The rule of recall, with a question where one is given."""
@@ -158,9 +194,15 @@ class Handlers:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}", {"prompts": [RECALL]})
         rule = recall_rule(await self._in_thread(lambda _: self.host.citations()))
         question = (params.arguments or {}).get("question", "").strip()
-        return types.GetPromptResult(description="When to search the memory, and how to cite it.", messages=[
-            types.PromptMessage(role="user", content=types.TextContent(
-                text=js.well_formed(f"{rule}\n\n{question}" if question else rule)))])
+        return types.GetPromptResult(
+            description="When to search the memory, and how to cite it.",
+            messages=[
+                types.PromptMessage(
+                    role="user",
+                    content=types.TextContent(text=js.well_formed(f"{rule}\n\n{question}" if question else rule)),
+                )
+            ],
+        )
 
     async def _in_thread(self, run: Callable[[Cancel], Outcome]) -> Outcome:
         """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
@@ -174,15 +216,22 @@ class Handlers:
 
 def _resource(file: File) -> types.Resource:
     changed = dt.datetime.fromtimestamp(file.mtime, dt.UTC).isoformat()
-    return types.Resource(name=file.path, uri=file.uri, size=file.size, mime_type="text/markdown",
-                          annotations=types.Annotations(last_modified=changed))
+    return types.Resource(
+        name=file.path,
+        uri=file.uri,
+        size=file.size,
+        mime_type="text/markdown",
+        annotations=types.Annotations(last_modified=changed),
+    )
 
 
 def _result(answer: SearchAnswer | GetAnswer) -> types.CallToolResult:
     """An answer as OpenClaw gives it, one text of JSON, and the same as data."""
     return types.CallToolResult(
-        content=[types.TextContent(text=json.dumps(answer, ensure_ascii=False, indent=2))], structured_content=answer,
-        is_error=answer.get("status") == "error")
+        content=[types.TextContent(text=json.dumps(answer, ensure_ascii=False, indent=2))],
+        structured_content=answer,
+        is_error=answer.get("status") == "error",
+    )
 
 
 def _late(tool: str, path: str) -> SearchAnswer | GetAnswer:
@@ -232,11 +281,18 @@ def server(host: Host, limiter: anyio.CapacityLimiter) -> Server[Any]:
     """The server of one connection."""
     do = Handlers(host, limiter)
     made: Server[Any] = Server(
-        "memory-tui", version=__version__, title="memory-tui",
+        "memory-tui",
+        version=__version__,
+        title="memory-tui",
         instructions=recall_rule("auto"),
-        on_list_tools=do.list_tools, on_call_tool=do.call_tool, on_list_resources=do.list_resources,
-        on_list_resource_templates=do.list_templates, on_read_resource=do.read_resource,
-        on_list_prompts=do.list_prompts, on_get_prompt=do.get_prompt)
+        on_list_tools=do.list_tools,
+        on_call_tool=do.call_tool,
+        on_list_resources=do.list_resources,
+        on_list_resource_templates=do.list_templates,
+        on_read_resource=do.read_resource,
+        on_list_prompts=do.list_prompts,
+        on_get_prompt=do.get_prompt,
+    )
 
     async def warming(ctx: Any, call_next: Callable[[Any], Any]) -> Any:  # noqa: ANN401
         """Open the memory as soon as the first request was answered: the client waits for that one most."""
@@ -254,8 +310,11 @@ async def _explained(call_next: Callable[[Any], Any], ctx: Any) -> Any:  # noqa:
     try:
         return await call_next(ctx)
     except MemoryTuiError as error:
-        raise MCPError(types.INVALID_PARAMS if error.exit_status == 2 else types.INTERNAL_ERROR,
-                       f"{error.message} {error.next_step}".rstrip(), error.as_dict()) from None
+        raise MCPError(
+            types.INVALID_PARAMS if error.exit_status == 2 else types.INTERNAL_ERROR,
+            f"{error.message} {error.next_step}".rstrip(),
+            error.as_dict(),
+        ) from None
 
 
 async def _serve(host: Host) -> None:
@@ -266,6 +325,7 @@ async def _serve(host: Host) -> None:
 
 def serve(host: Host) -> None:
     """Serve until the input ends, nobody reads the output any more, or a signal says so."""
+
     def stop(number: int, frame: object) -> None:
         """Leave at once: the thread that reads the input cannot be called back from it."""
         del frame

@@ -55,8 +55,10 @@ def time_zone(config: Config) -> dt.tzinfo | None:
     try:
         return ZoneInfo(node.value)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise MemoryTuiError(f"There is no time zone {node.value!r} (line {node.line} of {node.source.path}).",
-                             "For instance Europe/Berlin.") from error
+        raise MemoryTuiError(
+            f"There is no time zone {node.value!r} (line {node.line} of {node.source.path}).",
+            "For instance Europe/Berlin.",
+        ) from error
 
 
 def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:
@@ -91,8 +93,14 @@ def slug_of(answer: str) -> str:
 def note(ended: Ended, content: str) -> str:
     """The text of the note."""
     zone = ended.at.tzname() or "UTC"
-    lines = [f"# Session: {ended.at:%Y-%m-%d %H:%M:%S} {zone}", "", f"- **Session Key**: {_flat(ended.key)}",
-             f"- **Session ID**: {_flat(ended.session)}", f"- **Reason**: {_flat(ended.reason)}", ""]
+    lines = [
+        f"# Session: {ended.at:%Y-%m-%d %H:%M:%S} {zone}",
+        "",
+        f"- **Session Key**: {_flat(ended.key)}",
+        f"- **Session ID**: {_flat(ended.session)}",
+        f"- **Reason**: {_flat(ended.reason)}",
+        "",
+    ]
     if content:
         lines += ["## Conversation Summary", "", content, ""]
     return "\n".join(lines)
@@ -115,8 +123,9 @@ def save(workspace: Path, ended: Ended, content: str, slug: str) -> Path:
         finally:
             Path(draft).unlink(missing_ok=True)
     except OSError as error:
-        raise MemoryTuiError(f"The note cannot be written to {folder}: {error.strerror or error}.",
-                             "Check permissions and free space.") from error
+        raise MemoryTuiError(
+            f"The note cannot be written to {folder}: {error.strerror or error}.", "Check permissions and free space."
+        ) from error
 
 
 def _place(draft: Path, folder: Path, name: str) -> Path:
@@ -176,8 +185,14 @@ def _message(record: dict[str, Any]) -> Message | None:
         return None
     content = held.get("content")
     if isinstance(content, list):
-        content = next((block["text"] for block in content if isinstance(block, dict) and block.get("type") == "text"
-                        and isinstance(block.get("text"), str)), "")
+        content = next(
+            (
+                block["text"]
+                for block in content
+                if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
+            ),
+            "",
+        )
     text = js.trim(_MARKS.sub("", content)) if isinstance(content, str) else ""
     if not text or text.startswith("/") or _SILENT.match(text):
         return None

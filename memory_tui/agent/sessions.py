@@ -49,6 +49,7 @@ def folder(agent: Agent) -> Path:
 
 def rules_of(config: Config) -> flush.Rules:
     """The flush settings of a configuration; what is missing or cannot be used counts as documented."""
+
     def whole(key: str, default: int) -> int:
         value = config.value(f"{_COMPACTION}.{key}")
         return int(value) if isinstance(value, int | float) and value >= 0 else default
@@ -59,7 +60,8 @@ def rules_of(config: Config) -> flush.Rules:
         soft_threshold=whole("memoryFlush.softThresholdTokens", flush.DEFAULT_SOFT),
         force_bytes=whole("memoryFlush.forceFlushTranscriptBytes", flush.DEFAULT_FORCE_BYTES),
         prompt=str(config.value(f"{_COMPACTION}.memoryFlush.prompt") or ""),
-        system_prompt=str(config.value(f"{_COMPACTION}.memoryFlush.systemPrompt") or ""))
+        system_prompt=str(config.value(f"{_COMPACTION}.memoryFlush.systemPrompt") or ""),
+    )
 
 
 def window_of(config: Config, model: str = "") -> int:
@@ -81,16 +83,31 @@ def _positive(node: Node | None) -> int:
 
 def session_of(transcript: Path, kept: Kept, limit: int, next_tokens: int = 0) -> flush.Session:
     """What is known of the session in `transcript`, reading no more of it than needed. Raises Unreadable."""
-    session = flush.Session(total_tokens=kept.tokens, fresh=kept.fresh, next_tokens=next_tokens,
-                            transcript_bytes=usage.size(transcript), compactions=kept.compactions,
-                            flushed_in=kept.flushed_in)
+    session = flush.Session(
+        total_tokens=kept.tokens,
+        fresh=kept.fresh,
+        next_tokens=next_tokens,
+        transcript_bytes=usage.size(transcript),
+        compactions=kept.compactions,
+        flushed_in=kept.flushed_in,
+    )
     if not flush.reads_transcript(session, limit):
         return session
     last = usage.last_usage(transcript)
-    return session if last is None else flush.Session(
-        total_tokens=kept.tokens, fresh=kept.fresh, prompt_tokens=last.prompt, output_tokens=last.output,
-        next_tokens=next_tokens, transcript_bytes=session.transcript_bytes, compactions=kept.compactions,
-        flushed_in=kept.flushed_in)
+    return (
+        session
+        if last is None
+        else flush.Session(
+            total_tokens=kept.tokens,
+            fresh=kept.fresh,
+            prompt_tokens=last.prompt,
+            output_tokens=last.output,
+            next_tokens=next_tokens,
+            transcript_bytes=session.transcript_bytes,
+            compactions=kept.compactions,
+            flushed_in=kept.flushed_in,
+        )
+    )
 
 
 def near(config: Config) -> tuple[Nearness, ...]:
@@ -124,10 +141,12 @@ def _theirs(place: Path) -> Mapping[str, Kept]:
         if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str):
             at = entry.get("memoryFlushAt")
             found[entry["sessionId"]] = Kept(
-                tokens=_count(entry.get("totalTokens")), fresh=entry.get("totalTokensFresh") is True,
+                tokens=_count(entry.get("totalTokens")),
+                fresh=entry.get("totalTokensFresh") is True,
                 compactions=_count(entry.get("compactionCount")) or 0,
                 flushed_in=_count(entry.get("memoryFlushCompactionCount")),
-                at=at / 1000 if isinstance(at, int | float) else None)
+                at=at / 1000 if isinstance(at, int | float) else None,
+            )
     return MappingProxyType(found)
 
 
@@ -149,8 +168,9 @@ class State:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise Unreadable(f"{self.path} cannot be read: {error}.", "Delete it; sessions may be flushed once more."
-                             ) from error
+            raise Unreadable(
+                f"{self.path} cannot be read: {error}.", "Delete it; sessions may be flushed once more."
+            ) from error
         return {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
 
     def merged(self, session: str, theirs: Kept | None) -> Kept:
@@ -172,5 +192,6 @@ class State:
                 json.dump(newest, file)
             Path(name).replace(self.path)
         except OSError as error:
-            raise MemoryTuiError(f"{self.path} cannot be written: {error.strerror or error}.",
-                                 "The session may be flushed twice.") from error
+            raise MemoryTuiError(
+                f"{self.path} cannot be written: {error.strerror or error}.", "The session may be flushed twice."
+            ) from error

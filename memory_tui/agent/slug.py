@@ -28,14 +28,29 @@ def ask(content: str) -> tuple[str, str]:
     from memory_tui.embed.wire import host_of, on_this_machine
 
     key = os.environ.get(KEY, "")
-    body = {"model": os.environ.get(MODEL, "default"), "max_tokens": 20, "messages": [{"role": "user", "content": (
-        "Name this conversation with one or two words, lower case, joined by a hyphen, and answer with nothing "
-        f"else.\n\n{utf16_head(content, UNITS)}")}]}
+    body = {
+        "model": os.environ.get(MODEL, "default"),
+        "max_tokens": 20,
+        "messages": [
+            {
+                "role": "user",
+                "content": (
+                    "Name this conversation with one or two words, lower case, joined by a hyphen, and answer with "
+                    "nothing "
+                    f"else.\n\n{utf16_head(content, UNITS)}"
+                ),
+            }
+        ],
+    }
     try:
         # No proxy stands between this machine and itself.
-        answer = httpx.post(f"{base}/chat/completions", json=body, timeout=SECONDS,
-                            headers={"Authorization": f"Bearer {key}"} if key else {},
-                            trust_env=not on_this_machine(host_of(base)))
+        answer = httpx.post(
+            f"{base}/chat/completions",
+            json=body,
+            timeout=SECONDS,
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            trust_env=not on_this_machine(host_of(base)),
+        )
         answer.raise_for_status()
         words = answer.json()["choices"][0]["message"]["content"]
     except httpx.HTTPStatusError as error:

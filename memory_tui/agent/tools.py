@@ -49,8 +49,14 @@ class Searched:
     trace: Trace | None
 
 
-def memory_search(memory: Memory, given: Mapping[str, Any], manner: Manner | None = None,
-                  cancel: Cancel | None = None, *, late: bool = False) -> Searched:
+def memory_search(
+    memory: Memory,
+    given: Mapping[str, Any],
+    manner: Manner | None = None,
+    cancel: Cancel | None = None,
+    *,
+    late: bool = False,
+) -> Searched:
     """Ask the memory; `late` asks for what can be had at once: words of what is indexed by now, marked as partial.
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
@@ -70,8 +76,16 @@ def memory_search(memory: Memory, given: Mapping[str, Any], manner: Manner | Non
         return Searched(unavailable(error), None)
     found = answer(trace, memory.plan.provider, manner)
     if late:
-        found.update({"partial": True, "timedOut": True, "fallback": {
-            "from": memory.plan.provider, "reason": "The whole search took too long; only words were looked for."}})
+        found.update(
+            {
+                "partial": True,
+                "timedOut": True,
+                "fallback": {
+                    "from": memory.plan.provider,
+                    "reason": "The whole search took too long; only words were looked for.",
+                },
+            }
+        )
     return Searched(found, trace)
 
 
@@ -79,9 +93,11 @@ def _require(memory: Memory, request: Search) -> None:
     if request.corpus in (None, "all") or request.corpus in memory.plan.roots.sources:
         return
     what = "The transcripts of sessions are" if request.corpus == "sessions" else "The notes are"
-    raise IndexUnavailable(f"{what} not part of this memory.",
-                           "Leave corpus out, or add the source to sources in the configuration"
-                           + (" and set experimental.sessionMemory." if request.corpus == "sessions" else "."))
+    raise IndexUnavailable(
+        f"{what} not part of this memory.",
+        "Leave corpus out, or add the source to sources in the configuration"
+        + (" and set experimental.sessionMemory." if request.corpus == "sessions" else "."),
+    )
 
 
 def asked(settings: Settings, max_results: int | None, min_score: float | None) -> Settings:
@@ -132,20 +148,28 @@ def _nothing() -> None:
 
 # --- answers -------------------------------------------------------------------------------------------------------
 
+
 def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     """What an agent is told of `trace`; `provider` is the one that was asked for."""
     with_source = citations.included(manner.citations, manner.session_key)
     found: SearchAnswer = {
-        "untrusted": UNTRUSTED, "results": [_hit(hit, with_source) for hit in trace.recalled],
-        "provider": trace.provider, "citations": manner.citations, "mode": _MODES[trace.mode]}
+        "untrusted": UNTRUSTED,
+        "results": [_hit(hit, with_source) for hit in trace.recalled],
+        "provider": trace.provider,
+        "citations": manner.citations,
+        "mode": _MODES[trace.mode],
+    }
     if trace.provider != "none":
         found["model"] = trace.model
     if lost := next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None):
         found["fallback"] = {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")}
     if trace.empty is not None:
         sentence, step = wording.empty(trace.empty, trace.profile)
-        found["empty"] = {"reason": kind(type(trace.empty).__name__), "sentence": one_line(sentence),
-                          "nextStep": one_line(step)}
+        found["empty"] = {
+            "reason": kind(type(trace.empty).__name__),
+            "sentence": one_line(sentence),
+            "nextStep": one_line(step),
+        }
         found["nearestMisses"] = [_miss(lost) for lost in trace.lost[:NEAREST_MISSES]]
     if clamped := clamp(found["results"], manner.max_injected_chars):
         found["clamped"] = clamped
@@ -156,8 +180,12 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     return found
 
 
-_MODES: dict[Mode, AnswerMode] = {"hybrid": "hybrid", "keywords only": "fts-only", "vectors only": "vector-only",
-                                 "nothing": "none"}
+_MODES: dict[Mode, AnswerMode] = {
+    "hybrid": "hybrid",
+    "keywords only": "fts-only",
+    "vectors only": "vector-only",
+    "nothing": "none",
+}
 
 
 def shown(text: str) -> str:
@@ -168,9 +196,15 @@ def shown(text: str) -> str:
 def _hit(hit: Candidate, with_source: bool) -> Hit:
     chunk = hit.chunk
     found: Hit = {
-        "path": chunk.path, "startLine": chunk.start_line, "endLine": chunk.end_line, "score": hit.score,
-        "vectorScore": hit.vector.score, "textScore": hit.text.score, "snippet": shown(hit.snippet),
-        "source": chunk.source}
+        "path": chunk.path,
+        "startLine": chunk.start_line,
+        "endLine": chunk.end_line,
+        "score": hit.score,
+        "vectorScore": hit.vector.score,
+        "textScore": hit.text.score,
+        "snippet": shown(hit.snippet),
+        "source": chunk.source,
+    }
     if with_source:
         found["citation"] = citations.citation(chunk.path, chunk.start_line, chunk.end_line)
         found["snippet"] = citations.cited(found["snippet"], found["citation"])
@@ -179,8 +213,13 @@ def _hit(hit: Candidate, with_source: bool) -> Hit:
 
 def _miss(lost: Candidate) -> Miss:
     chunk = lost.chunk
-    return {"path": chunk.path, "startLine": chunk.start_line, "endLine": chunk.end_line, "score": lost.score,
-            "reason": one_line(wording.sentence(lost.verdict))}
+    return {
+        "path": chunk.path,
+        "startLine": chunk.start_line,
+        "endLine": chunk.end_line,
+        "score": lost.score,
+        "reason": one_line(wording.sentence(lost.verdict)),
+    }
 
 
 def clamp(results: list[Hit], most: int) -> Clamped | None:
@@ -229,14 +268,21 @@ def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> SearchAnsw
     else:
         warning = "Memory search is unavailable. Tell the user that the memory was not searched."
         action = one_line(error.next_step) or "Run memory-tui status."
-    found: SearchAnswer = {"results": [], "disabled": True, "unavailable": True, "error": reason, "warning": warning,
-                           "action": action}
+    found: SearchAnswer = {
+        "results": [],
+        "disabled": True,
+        "unavailable": True,
+        "error": reason,
+        "warning": warning,
+        "action": action,
+    }
     if timed_out:
         found["timedOut"] = True
     return found
 
 
 # --- reading -------------------------------------------------------------------------------------------------------
+
 
 def memory_get(memory: Memory, given: Mapping[str, Any]) -> GetAnswer:
     """Lines of a note below the roots, at most 120 and 12,000 characters. Raises QueryError for wrong arguments.
@@ -257,8 +303,14 @@ def memory_get(memory: Memory, given: Mapping[str, Any]) -> GetAnswer:
     except MemoryTuiError as error:
         return refused(path, error)
     found: GetAnswer = {
-        "untrusted": UNTRUSTED, "status": "ok", "path": note.path, "text": shown(note.text.removesuffix("\n")),
-        "from": note.start, "lines": note.lines, "totalLines": note.total_lines}
+        "untrusted": UNTRUSTED,
+        "status": "ok",
+        "path": note.path,
+        "text": shown(note.text.removesuffix("\n")),
+        "from": note.start,
+        "lines": note.lines,
+        "totalLines": note.total_lines,
+    }
     if note.cut_line is not None or note.next_from is not None:
         found["truncated"] = True
         found["text"] += _more(note.next_from, note.cut_line)
@@ -272,8 +324,11 @@ def _place(request: Get) -> tuple[str, int, int | None]:
     path = js.trim(request.path)
     if linked := LINKED.match(path):
         first, last = int(linked["start"]), int(linked["end"] or linked["start"])
-        return (linked["path"], request.start or max(1, first),
-                request.lines or (max(1, last - first + 1) if not request.start else None))
+        return (
+            linked["path"],
+            request.start or max(1, first),
+            request.lines or (max(1, last - first + 1) if not request.start else None),
+        )
     return path, request.start or 1, request.lines or None
 
 
@@ -286,5 +341,12 @@ def _more(next_from: int | None, cut_line: int | None) -> str:
 def refused(path: str, error: MemoryTuiError) -> GetAnswer:
     """What an agent is told when a note cannot be read."""
     code = "MEMORY_PATH_NOT_ALLOWED" if isinstance(error, PathRefused) else error.code.upper()
-    return {"status": "error", "path": one_line(path, 200), "text": "", "disabled": True,
-            "error": one_line(error.message, 500), "code": code, "action": one_line(error.next_step)}
+    return {
+        "status": "error",
+        "path": one_line(path, 200),
+        "text": "",
+        "disabled": True,
+        "error": one_line(error.message, 500),
+        "code": code,
+        "action": one_line(error.next_step),
+    }

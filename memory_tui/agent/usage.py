@@ -11,8 +11,10 @@ from typing import Any
 from memory_tui.errors import Unreadable
 
 BLOCK = 65_536
-_PROMPT = (("input", "cacheRead", "cacheWrite"),
-           ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"))
+_PROMPT = (
+    ("input", "cacheRead", "cacheWrite"),
+    ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+)
 _OUTPUT = ("output", "output_tokens")
 
 

@@ -50,8 +50,9 @@ class Answered:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                        trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.aclose()
 
 
@@ -62,8 +63,11 @@ def refusal(error: Exception) -> JSONRPCError:
         return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message="Parse error: not JSON"))
     inputs = [one.get("input") for one in told]
     asked = next((value["id"] for value in inputs if isinstance(value, dict) and _is_id(value.get("id"))), None)
-    return JSONRPCError(jsonrpc="2.0", id=asked, error=ErrorData(
-        code=INVALID_REQUEST, message="Invalid request: JSON, but not a JSON-RPC 2.0 message"))
+    return JSONRPCError(
+        jsonrpc="2.0",
+        id=asked,
+        error=ErrorData(code=INVALID_REQUEST, message="Invalid request: JSON, but not a JSON-RPC 2.0 message"),
+    )
 
 
 def _is_id(value: object) -> bool:

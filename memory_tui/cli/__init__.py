@@ -50,15 +50,21 @@ def build_parser() -> argparse.ArgumentParser:
     shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     for names, keywords in _GLOBAL:
         shared.add_argument(*names, **keywords)  # type: ignore[arg-type]
-    parser = _Parser(prog="memory-tui", parents=[shared], epilog=EXIT_CODES, argument_default=argparse.SUPPRESS,
-                     description="See, search and explain the Markdown memory of an agent.",
-                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _Parser(
+        prog="memory-tui",
+        parents=[shared],
+        epilog=EXIT_CODES,
+        argument_default=argparse.SUPPRESS,
+        description="See, search and explain the Markdown memory of an agent.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"memory-tui {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
     def command(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=text, description=text, parents=[shared],
-                                   argument_default=argparse.SUPPRESS)
+        return commands.add_parser(
+            name, help=text, description=text, parents=[shared], argument_default=argparse.SUPPRESS
+        )
 
     for group in _GROUPS:
         group.add(command)

@@ -21,24 +21,41 @@ _PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
 def add(command: Declare) -> None:
     """Declare the commands."""
     served = command("mcp", "serve memory_search and memory_get to an agent (MCP over standard input and output)")
-    served.add_argument("--citations", choices=["auto", "on", "off"],
-                        help="whether hits name their source (default: memory.citations; auto: in direct chats)")
+    served.add_argument(
+        "--citations",
+        choices=["auto", "on", "off"],
+        help="whether hits name their source (default: memory.citations; auto: in direct chats)",
+    )
     served.add_argument("--session-key", metavar="KEY", help="the session that auto goes by, like agent:main:main")
-    served.add_argument("--max-chars", type=positive, metavar="N",
-                        help="most characters of snippets in one answer (default: recall.maxInjectedChars)")
-    served.add_argument("--log-recalls", action="store_true",
-                        help="write down what agents ask and get, on this machine only (or recall.log=true)")
-    served.add_argument("--print-config", nargs="?", const="claude-code", metavar="CLIENT",
-                        help="print the entry for claude-code, codex or openclaw, and serve nothing")
+    served.add_argument(
+        "--max-chars",
+        type=positive,
+        metavar="N",
+        help="most characters of snippets in one answer (default: recall.maxInjectedChars)",
+    )
+    served.add_argument(
+        "--log-recalls",
+        action="store_true",
+        help="write down what agents ask and get, on this machine only (or recall.log=true)",
+    )
+    served.add_argument(
+        "--print-config",
+        nargs="?",
+        const="claude-code",
+        metavar="CLIENT",
+        help="print the entry for claude-code, codex or openclaw, and serve nothing",
+    )
     logged = command("recall-log", "what agents asked, what they got, and what they would get now")
     logged.add_argument("id", nargs="?", help="one recall, by the start of its id, or last")
     logged.add_argument("--why", metavar="PATH[:LINE]", help="why that recall did, or did not, find this note")
     logged.add_argument("-n", "--newest", type=positive, metavar="N", help="how many are listed (default: 20)")
-    logged.add_argument("--clear", action="store_true",
-                        help="delete the log of this workspace, and the marks of your own recalls")
+    logged.add_argument(
+        "--clear", action="store_true", help="delete the log of this workspace, and the marks of your own recalls"
+    )
 
 
 # --- the server ----------------------------------------------------------------------------------------------------
+
 
 def _mcp(given: argparse.Namespace) -> int:
     if hasattr(given, "print_config"):
@@ -46,8 +63,10 @@ def _mcp(given: argparse.Namespace) -> int:
     from memory_tui.agent import sdk
 
     if sys.stdin.isatty():
-        sys.stderr.write("memory-tui: an agent starts this and speaks MCP to it; --print-config prints the entry for "
-                         "yours. Ctrl+C ends it.\n")
+        sys.stderr.write(
+            "memory-tui: an agent starts this and speaks MCP to it; --print-config prints the entry for "
+            "yours. Ctrl+C ends it.\n"
+        )
     sdk.load()
     from memory_tui.agent.host import Host, Wishes
     from memory_tui.agent.server import serve
@@ -57,9 +76,17 @@ def _mcp(given: argparse.Namespace) -> int:
 
         return Engine.open(options(given))
 
-    serve(Host(open_memory, Wishes(
-        citations=getattr(given, "citations", None), session_key=getattr(given, "session_key", ""),
-        max_injected_chars=getattr(given, "max_chars", None), log=True if hasattr(given, "log_recalls") else None)))
+    serve(
+        Host(
+            open_memory,
+            Wishes(
+                citations=getattr(given, "citations", None),
+                session_key=getattr(given, "session_key", ""),
+                max_injected_chars=getattr(given, "max_chars", None),
+                log=True if hasattr(given, "log_recalls") else None,
+            ),
+        )
+    )
     return 0
 
 
@@ -68,8 +95,9 @@ def _print_config(given: argparse.Namespace) -> int:
     from memory_tui.agent import entries
 
     if given.print_config not in entries.CLIENTS:
-        raise SettingError(f"There is no entry for {given.print_config!r}.",
-                           f"Choose one of {', '.join(entries.CLIENTS)}.")
+        raise SettingError(
+            f"There is no entry for {given.print_config!r}.", f"Choose one of {', '.join(entries.CLIENTS)}."
+        )
     report.text(entries.entry(given.print_config, _arguments(given)).split("\n"))
     return 0
 
@@ -95,6 +123,7 @@ def _arguments(given: argparse.Namespace) -> list[str]:
 
 # --- the log -------------------------------------------------------------------------------------------------------
 
+
 def _recall_log(given: argparse.Namespace) -> int:
     from memory_tui import launch, report
     from memory_tui.agent import log_file, marks, recall_lines, recall_log
@@ -103,15 +132,19 @@ def _recall_log(given: argparse.Namespace) -> int:
     workspace = launch.choose(options(given)).workspace
     place, marked = recall_log.place(workspace), marks.place(workspace)
     if hasattr(given, "clear"):
-        report.text(["Deleted." if log_file.clear(place) else "There is no recall log.",
-                     *(["The marks of your own recalls are deleted too."] if log_file.clear(marked) else [])])
+        report.text(
+            [
+                "Deleted." if log_file.clear(place) else "There is no recall log.",
+                *(["The marks of your own recalls are deleted too."] if log_file.clear(marked) else []),
+            ]
+        )
         return 0
     log = recall_log.read(place)
     if hasattr(given, "id"):
         return _one(given, _found(log, given.id))
     if hasattr(given, "why"):
         raise QueryError("Which recall is meant?", "Name it: memory-tui recall-log last --why PATH.")
-    newest = log.entries[-getattr(given, "newest", 20):]
+    newest = log.entries[-getattr(given, "newest", 20) :]
     if hasattr(given, "json"):
         report.data({"path": str(place), "recalls": plain(newest), "total": len(log.entries), "unread": log.unread})
     else:

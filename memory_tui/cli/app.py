@@ -61,8 +61,10 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
         launch.plan(chosen)
     if not terminal:
-        raise MemoryTuiError("The app needs a terminal, and this is not one.",
-                             "Use a command such as memory-tui search; memory-tui --help lists them.")
+        raise MemoryTuiError(
+            "The app needs a terminal, and this is not one.",
+            "Use a command such as memory-tui search; memory-tui --help lists them.",
+        )
     from memory_tui.tui.app import run
 
     return run(chosen, query, suggestions)

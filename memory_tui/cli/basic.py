@@ -26,8 +26,9 @@ def add(command: Declare) -> None:
     status.add_argument("--deep", action="store_true", help="also embed one text with the provider")
     search = command("search", "ask a question")
     search.add_argument("query", nargs="?", help="the question")
-    search.add_argument("--stdin", action="store_true",
-                        help='one question, or {"id","query","options"}, a line; one JSON answer a line')
+    search.add_argument(
+        "--stdin", action="store_true", help='one question, or {"id","query","options"}, a line; one JSON answer a line'
+    )
     search.add_argument("-n", "--max-results", type=positive, metavar="N", help="how many hits")
     search.add_argument("--min-score", metavar="F", help="what a hit has to score")
     search.add_argument("--source", choices=["memory", "sessions"], help="only hits of this source")
@@ -105,8 +106,11 @@ def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[Question]:
             yield Question(None, "", problem=f"not valid JSON: {error}")
             continue
         query, asked = item.get("query"), item.get("options") or {}
-        problem = "it has no query" if not isinstance(query, str) else (
-            "" if isinstance(asked, dict) else "its options are not an object")
+        problem = (
+            "it has no query"
+            if not isinstance(query, str)
+            else ("" if isinstance(asked, dict) else "its options are not an object")
+        )
         yield Question(item.get("id"), query if isinstance(query, str) else "", {} if problem else asked, problem)
 
 
@@ -114,8 +118,10 @@ def _get(given: argparse.Namespace) -> int:
     from memory_tui import report
 
     with opened(given) as engine:
-        report.note(engine.get(given.path, getattr(given, "start", 1), getattr(given, "lines", None)),
-                    as_json=hasattr(given, "json"))
+        report.note(
+            engine.get(given.path, getattr(given, "start", 1), getattr(given, "lines", None)),
+            as_json=hasattr(given, "json"),
+        )
     return 0
 
 
@@ -148,6 +154,11 @@ def _compare_index(given: argparse.Namespace) -> int:
 
 
 RUN: dict[str, Run] = {
-    "index": _index, "status": _status, "search": _search, "get": _get, "config": _config, "why-file": _why_file,
+    "index": _index,
+    "status": _status,
+    "search": _search,
+    "get": _get,
+    "config": _config,
+    "why-file": _why_file,
     "compare-index": _compare_index,
 }

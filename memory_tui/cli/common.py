@@ -56,11 +56,17 @@ def options(given: argparse.Namespace) -> Options:
     named = getattr(given, "path", "") if given.command == "open" else ""
     workspace, extra = _with_claude_code(given, named or getattr(given, "workspace", None))
     return Options(
-        workspace=workspace, extra=extra,
-        config=getattr(given, "config", None), index=getattr(given, "index", None),
-        provider=getattr(given, "provider", ""), read_only=hasattr(given, "read_only"),
-        now=moment(given), changes=tuple(changes), agent=getattr(given, "agent", ""),
-        once=given.command == "search" and not {"stdin", "source"} & vars(given).keys())
+        workspace=workspace,
+        extra=extra,
+        config=getattr(given, "config", None),
+        index=getattr(given, "index", None),
+        provider=getattr(given, "provider", ""),
+        read_only=hasattr(given, "read_only"),
+        now=moment(given),
+        changes=tuple(changes),
+        agent=getattr(given, "agent", ""),
+        once=given.command == "search" and not {"stdin", "source"} & vars(given).keys(),
+    )
 
 
 def _with_claude_code(given: argparse.Namespace, workspace: str | None) -> tuple[str | None, tuple[str, ...]]:
@@ -75,8 +81,10 @@ def _with_claude_code(given: argparse.Namespace, workspace: str | None) -> tuple
     project = Path(workspace).expanduser() if workspace else Path.cwd()
     memory = claude_code.auto_memory(project)
     if not memory.is_dir():
-        raise SettingError(f"Claude Code remembers nothing of {project}: there is no {memory}.",
-                           "Run memory-tui in the folder of a project that it knows, or leave --claude-code out.")
+        raise SettingError(
+            f"Claude Code remembers nothing of {project}: there is no {memory}.",
+            "Run memory-tui in the folder of a project that it knows, or leave --claude-code out.",
+        )
     own = claude_code.workspace(project)
     return str(own) if workspace is None or own == memory else workspace, (*extra, str(memory))
 
@@ -90,8 +98,9 @@ def moment(given: argparse.Namespace) -> float | None:
     try:
         at = dt.datetime.fromisoformat(given.now)
     except ValueError:
-        raise SettingError(f"--now takes an ISO date and time, not {given.now!r}.",
-                           "For instance 2026-11-20T12:00:00Z.") from None
+        raise SettingError(
+            f"--now takes an ISO date and time, not {given.now!r}.", "For instance 2026-11-20T12:00:00Z."
+        ) from None
     return at.replace(tzinfo=at.tzinfo or dt.UTC).timestamp()
 
 

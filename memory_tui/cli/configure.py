@@ -63,8 +63,13 @@ def _show(found: Patch) -> None:
     from memory_tui import report
     from memory_tui.tune.patch import summary
 
-    _say("\n".join(["Nothing differs from what is written already."] if not found.changes else [
-        f"{summary(change)}   at {change.place}" for change in found.changes]))
+    _say(
+        "\n".join(
+            ["Nothing differs from what is written already."]
+            if not found.changes
+            else [f"{summary(change)}   at {change.place}" for change in found.changes]
+        )
+    )
     report.text([f"not written: {key}: {reason}." for key, reason in found.left])
     report.text(found.notes if found.changes else ())
     report.text(found.diff().splitlines())
@@ -74,9 +79,14 @@ def _json(found: Patch, written: bool, backups: list[str]) -> None:
     from memory_tui import report
 
     data: dict[str, Any] = {
-        "target": str(found.target), "changes": [asdict(change) for change in found.changes],
-        "left": [{"key": key, "reason": reason} for key, reason in found.left], "notes": found.notes,
-        "diff": found.diff(), "written": written, "backups": backups}
+        "target": str(found.target),
+        "changes": [asdict(change) for change in found.changes],
+        "left": [{"key": key, "reason": reason} for key, reason in found.left],
+        "notes": found.notes,
+        "diff": found.diff(),
+        "written": written,
+        "backups": backups,
+    }
     report.data(data)
 
 

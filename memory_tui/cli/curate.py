@@ -112,9 +112,18 @@ def _finish(change: Change, done: Done | None, given: argparse.Namespace) -> int
 
     if hasattr(given, "json"):
         shown = change if done is None else done.change
-        report.data({"kind": shown.kind, "title": shown.title, "paths": list(shown.paths), "notes": list(change.notes),
-                     "diff": diff.text(shown), "made": done is not None, "id": done.entry.id if done else 0,
-                     "merged": list(done.merged) if done else []})
+        report.data(
+            {
+                "kind": shown.kind,
+                "title": shown.title,
+                "paths": list(shown.paths),
+                "notes": list(change.notes),
+                "diff": diff.text(shown),
+                "made": done is not None,
+                "id": done.entry.id if done else 0,
+                "merged": list(done.merged) if done else [],
+            }
+        )
     elif done is not None:
         kept = f" What others wrote meanwhile is kept: {', '.join(done.merged)}." if done.merged else ""
         way = f"memory-tui undo {done.entry.id} takes it back."
@@ -153,9 +162,18 @@ def _undoable(curator: Curator) -> set[int]:
 
 
 def _row(entry: Entry, undoable: set[int]) -> dict[str, Any]:
-    return {"id": entry.id, "at": entry.at, "state": entry.state, "kind": entry.kind, "title": entry.title,
-            "paths": list(dict.fromkeys(entry.paths)), "undoes": entry.undoes, "redoes": entry.redoes,
-            "undoable": entry.id in undoable, "reason": entry.reason}
+    return {
+        "id": entry.id,
+        "at": entry.at,
+        "state": entry.state,
+        "kind": entry.kind,
+        "title": entry.title,
+        "paths": list(dict.fromkeys(entry.paths)),
+        "undoes": entry.undoes,
+        "redoes": entry.redoes,
+        "undoable": entry.id in undoable,
+        "reason": entry.reason,
+    }
 
 
 def _line(entry: Entry, undoable: set[int]) -> str:
@@ -163,7 +181,8 @@ def _line(entry: Entry, undoable: set[int]) -> str:
 
     when = dt.datetime.fromtimestamp(entry.at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     state = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft that was not written)"}.get(
-        entry.state, "")
+        entry.state, ""
+    )
     if entry.state == "done" and not entry.undoes and not entry.redoes and entry.id not in undoable:
         state = " (taken back)"
     return f"{entry.id:>4}  {when}  {entry.title}{state}{f': {entry.reason}' if entry.reason else ''}"
@@ -180,10 +199,21 @@ def _budget(given: argparse.Namespace) -> int:
         report.data({"path": name, "hosts": [{**asdict(each), "sentence": each.sentence} for each in found]})
     else:
         first = found[0]
-        report.text([f"{name}: {first.lines:,} lines, {first.bytes:,} bytes, about {first.tokens:,} tokens",
-                     *(f"{each.sentence} The limit is of {each.host.origin}." for each in found)])
+        report.text(
+            [
+                f"{name}: {first.lines:,} lines, {first.bytes:,} bytes, about {first.tokens:,} tokens",
+                *(f"{each.sentence} The limit is of {each.host.origin}." for each in found),
+            ]
+        )
     return 0
 
 
-RUN: dict[str, Run] = {"remember": _remember, "promote": _promote, "undo": _undo, "redo": _undo, "journal": _journal,
-                       "budget": _budget, "archive": _archive}
+RUN: dict[str, Run] = {
+    "remember": _remember,
+    "promote": _promote,
+    "undo": _undo,
+    "redo": _undo,
+    "journal": _journal,
+    "budget": _budget,
+    "archive": _archive,
+}

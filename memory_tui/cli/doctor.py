@@ -16,8 +16,13 @@ _MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL", "skipped": "-   ", 
 def add(command: Declare) -> None:
     """Declare the command."""
     asked = command("doctor", "examine machine, notes, index, provider and settings; exit code 1 when something failed")
-    asked.add_argument("--deadline", type=float, default=20.0, metavar="S", help="seconds after which a check is "
-                                                                                 "given up (default: 20)")
+    asked.add_argument(
+        "--deadline",
+        type=float,
+        default=20.0,
+        metavar="S",
+        help="seconds after which a check is given up (default: 20)",
+    )
     asked.add_argument("--all", action="store_true", help="also show what is well")
 
 
@@ -26,19 +31,26 @@ def _doctor(given: argparse.Namespace) -> int:
 
     with opened(given) as engine:
         engine.catch_up()
-        results = sorted(doctor.examine(engine, deadline=given.deadline),
-                         key=lambda result: [check.key for check in doctor.CHECKS].index(result.check.key))
+        results = sorted(
+            doctor.examine(engine, deadline=given.deadline),
+            key=lambda result: [check.key for check in doctor.CHECKS].index(result.check.key),
+        )
     code = doctor.verdict(results)
     if hasattr(given, "json"):
         report.data({"ok": not code, "counts": _counts(results), "checks": [result.as_dict() for result in results]})
         return code
-    shown = results if hasattr(given, "all") else [
-        result for result in results if result.finding.state not in ("ok", "skipped")]
+    shown = (
+        results
+        if hasattr(given, "all")
+        else [result for result in results if result.finding.state not in ("ok", "skipped")]
+    )
     for result in shown:
         report.text(_lines(result))
     counts = ", ".join(f"{number} {state}" for state, number in _counts(results).items() if number)
-    report.text([f"{len(results)} checks: {counts}."] + ([] if hasattr(given, "all") else [
-        "memory-tui doctor --all shows every one of them."]))
+    report.text(
+        [f"{len(results)} checks: {counts}."]
+        + ([] if hasattr(given, "all") else ["memory-tui doctor --all shows every one of them."])
+    )
     return code
 
 

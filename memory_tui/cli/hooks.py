@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 def add(command: Declare) -> None:
     """Declare the commands."""
     prompt = command("prompt", "print what an agent is told about its memory, and the notes a session starts with")
-    prompt.add_argument("--mode", choices=["full", "minimal"], default="full",
-                        help="minimal is for sub-agents: no section, no notes")
+    prompt.add_argument(
+        "--mode", choices=["full", "minimal"], default="full", help="minimal is for sub-agents: no section, no notes"
+    )
     prompt.add_argument("--citations", choices=["auto", "on", "off"], help="default: as configured")
     prompt.add_argument("--session", metavar="KEY", help="session key; MEMORY.md is for direct chats only")
     prompt.add_argument("--no-files", action="store_true", help="only the section")
@@ -52,6 +53,7 @@ def add(command: Declare) -> None:
 
 # --- prompt --------------------------------------------------------------------------------------------------------
 
+
 def _prompt(given: argparse.Namespace) -> int:
     from memory_tui import report
     from memory_tui.agent import citations
@@ -64,8 +66,15 @@ def _prompt(given: argparse.Namespace) -> int:
         section = prompts.recall_section(mode, minimal=minimal)
         notes = () if minimal or hasattr(given, "no_files") else _opening(engine, given, private)
     if hasattr(given, "json"):
-        report.data({"section": section, "citations": mode, "mode": given.mode, "private": private,
-                     "files": [{"path": note.path, "text": note.text} for note in notes]})
+        report.data(
+            {
+                "section": section,
+                "citations": mode,
+                "mode": given.mode,
+                "private": private,
+                "files": [{"path": note.path, "text": note.text} for note in notes],
+            }
+        )
     else:
         report.text("\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
     return 0
@@ -89,11 +98,13 @@ def _now(choices: Choices, given: argparse.Namespace) -> dt.datetime:
 
     at = moment(given)
     zone = time_zone(choices.config)
-    return dt.datetime.now(zone).astimezone(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC).astimezone(
-        zone)
+    return (
+        dt.datetime.now(zone).astimezone(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC).astimezone(zone)
+    )
 
 
 # --- flush ---------------------------------------------------------------------------------------------------------
+
 
 def _flush(given: argparse.Namespace) -> int:
     from memory_tui import launch, report
@@ -137,8 +148,13 @@ def _session(given: argparse.Namespace, kept: object, transcript: Path | None, l
     coming = getattr(given, "next_tokens", 0)
     if transcript is not None:
         return sessions.session_of(transcript, known, limit, coming)
-    return flush.Session(total_tokens=known.tokens, fresh=known.fresh, next_tokens=coming,
-                         compactions=known.compactions, flushed_in=known.flushed_in)
+    return flush.Session(
+        total_tokens=known.tokens,
+        fresh=known.fresh,
+        next_tokens=coming,
+        compactions=known.compactions,
+        flushed_in=known.flushed_in,
+    )
 
 
 def _turn(rules: flush.Rules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
@@ -155,15 +171,27 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
 
     found = sessions.near(choices.config)
     if hasattr(given, "json"):
-        report.data([{"session": one.session, "transcript": str(one.transcript), **asdict(one.decision),
-                      "flushedAt": one.flushed_at} for one in found])
+        report.data(
+            [
+                {
+                    "session": one.session,
+                    "transcript": str(one.transcript),
+                    **asdict(one.decision),
+                    "flushedAt": one.flushed_at,
+                }
+                for one in found
+            ]
+        )
         return 0
-    report.text([f"{one.session}: {'flush now' if one.decision.flush else 'no flush'}: {one.decision.detail}."
-                 for one in found] or [f"No sessions in {sessions.folder(choices.agent)}; name one with --transcript."])
+    report.text(
+        [f"{one.session}: {'flush now' if one.decision.flush else 'no flush'}: {one.decision.detail}." for one in found]
+        or [f"No sessions in {sessions.folder(choices.agent)}; name one with --transcript."]
+    )
     return 0
 
 
 # --- hooks ---------------------------------------------------------------------------------------------------------
+
 
 def _hook(given: argparse.Namespace) -> int:
     return _session_memory(given) if given.name == "session-memory" else _claude_code(given)
@@ -178,8 +206,9 @@ def _session_memory(given: argparse.Namespace) -> int:
     transcript = Path(given.transcript).expanduser()
     session_hook.require(transcript)
     with opened(given) as engine:
-        path, why = _saved(engine, given, transcript, getattr(given, "session", transcript.stem),
-                           getattr(given, "reason", ""))
+        path, why = _saved(
+            engine, given, transcript, getattr(given, "session", transcript.stem), getattr(given, "reason", "")
+        )
     if hasattr(given, "json"):
         report.data({"path": str(path) if path else None, "slug": why})
     else:
@@ -187,8 +216,9 @@ def _session_memory(given: argparse.Namespace) -> int:
     return 0
 
 
-def _saved(engine: Engine, given: argparse.Namespace, transcript: Path, session: str,
-           reason: str) -> tuple[Path | None, str]:
+def _saved(
+    engine: Engine, given: argparse.Namespace, transcript: Path, session: str, reason: str
+) -> tuple[Path | None, str]:
     """Write the note of a session; its path (None when nothing was said), and where its name is from."""
     from memory_tui.agent import session_hook, slug
 

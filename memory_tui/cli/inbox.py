@@ -70,8 +70,10 @@ def _list(given: argparse.Namespace, found: list[Suggestion]) -> None:
 def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
     fitting = [one for one in found if one.id.startswith(identifier)]
     if len(fitting) != 1:
-        raise EditRefused(f"{'No' if not fitting else 'More than one'} open suggestion has the id {identifier!r}.",
-                          "memory-tui inbox lists them.")
+        raise EditRefused(
+            f"{'No' if not fitting else 'More than one'} open suggestion has the id {identifier!r}.",
+            "memory-tui inbox lists them.",
+        )
     return fitting[0]
 
 
@@ -81,8 +83,10 @@ def _reopen(given: argparse.Namespace, engine: Engine) -> int:
 
     fitting = [name for name in engine.decisions.decided() if name.startswith(given.id)]
     if len(fitting) != 1:
-        raise EditRefused(f"{'Nothing' if not fitting else 'More than one thing'} with the id {given.id!r} was kept or "
-                          "put off.", "The id is the one that memory-tui inbox showed when it was decided.")
+        raise EditRefused(
+            f"{'Nothing' if not fitting else 'More than one thing'} with the id {given.id!r} was kept or put off.",
+            "The id is the one that memory-tui inbox showed when it was decided.",
+        )
     engine.decisions.reopen(fitting[0])
     if hasattr(given, "json"):
         report.data({"id": fitting[0], "done": "reopen"})

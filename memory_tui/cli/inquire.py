@@ -24,17 +24,34 @@ def add(command: Declare) -> None:
     why = command("why", "why a line of a note was, or was not, recalled for a question")
     why.add_argument("query", help="the question")
     why.add_argument("place", metavar="PATH[:LINE]", help="a note, a line of it, or a citation such as PATH#L3-L9")
-    why.add_argument("--openclaw-index", nargs="?", const="", metavar="DB",
-                     help="also look into OpenClaw's own index (default: that of its agent)")
+    why.add_argument(
+        "--openclaw-index",
+        nargs="?",
+        const="",
+        metavar="DB",
+        help="also look into OpenClaw's own index (default: that of its agent)",
+    )
     measured = command("eval", "measure recall, MRR, nDCG and noise on labelled questions")
     _labels(measured)
-    measured.add_argument("--baseline", metavar="FILE", help="JSON of an earlier eval to compare with; a mean of "
-                                                             "recall, mrr@10 or ndcg@10 below it fails")
-    measured.add_argument("--tolerance", type=float, default=0.0, metavar="F",
-                          help="how far a mean may be below the baseline's (default: 0)")
+    measured.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="JSON of an earlier eval to compare with; a mean of recall, mrr@10 or ndcg@10 below it fails",
+    )
+    measured.add_argument(
+        "--tolerance",
+        type=float,
+        default=0.0,
+        metavar="F",
+        help="how far a mean may be below the baseline's (default: 0)",
+    )
     measured.add_argument("--against", metavar="PROFILE", help="compare with the same questions under another profile")
-    measured.add_argument("--fail-under", action="append", metavar="METRIC=X",
-                          help="fail when a mean is below X (noise, wrong: above); may be repeated")
+    measured.add_argument(
+        "--fail-under",
+        action="append",
+        metavar="METRIC=X",
+        help="fail when a mean is below X (noise, wrong: above); may be repeated",
+    )
     measured.add_argument("--write-qrels", metavar="FILE", help="also write the labels as TREC qrels, and FILE.topics")
     tuned = command("tune", "search the knobs by labelled questions; changes nothing, and may find no evidence")
     _labels(tuned)
@@ -46,8 +63,11 @@ def add(command: Declare) -> None:
 
 
 def _labels(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--labels", metavar="FILE", help="labelled questions (default: the notebook of the workspace); "
-                                                         "JSON Lines, or TREC qrels with --topics")
+    parser.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="labelled questions (default: the notebook of the workspace); JSON Lines, or TREC qrels with --topics",
+    )
     parser.add_argument("--topics", metavar="FILE", help="the questions of qrels, a line each: id, tab, question")
 
 
@@ -94,6 +114,7 @@ def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
 
 # --- labels --------------------------------------------------------------------------------------------------------
 
+
 def _notebook(given: argparse.Namespace, engine: Engine) -> Notebook:
     """The labels that the command asks for, each where its line stands now."""
     from memory_tui.tune import notebook, trec
@@ -131,9 +152,13 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     if compared is not None and hasattr(given, "baseline"):
         short += evaluate.regressions(compared, given.tolerance)
     if hasattr(given, "json"):
-        report.data({**record.scorecard(card, engine.settings), "failed": [
-            {"metric": name, "value": value, "wanted": floor} for name, value, floor in short],
-            "comparison": record.comparison(compared) if compared else None})
+        report.data(
+            {
+                **record.scorecard(card, engine.settings),
+                "failed": [{"metric": name, "value": value, "wanted": floor} for name, value, floor in short],
+                "comparison": record.comparison(compared) if compared else None,
+            }
+        )
     else:
         report.text(outline.scorecard(card))
         report.text(outline.comparison(compared) if compared else ())
@@ -172,8 +197,7 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     return 0
 
 
-def _compared(given: argparse.Namespace, engine: Engine, card: Scorecard, cases: tuple[Case, ...]
-              ) -> Comparison | None:
+def _compared(given: argparse.Namespace, engine: Engine, card: Scorecard, cases: tuple[Case, ...]) -> Comparison | None:
     import json
 
     from memory_tui.tune import evaluate
@@ -182,8 +206,9 @@ def _compared(given: argparse.Namespace, engine: Engine, card: Scorecard, cases:
         try:
             data = json.loads(_text(given.baseline))
         except ValueError as error:
-            raise LabelError(f"The baseline {given.baseline} is not JSON: {error}.",
-                             "Make one with memory-tui eval --json.") from error
+            raise LabelError(
+                f"The baseline {given.baseline} is not JSON: {error}.", "Make one with memory-tui eval --json."
+            ) from error
         return evaluate.compare(evaluate.restored(data), evaluate.by_question(card))
     if hasattr(given, "against"):
         other = evaluate.score(cases, engine.with_profile(given.against))
@@ -198,8 +223,9 @@ def _floors(items: list[str]) -> dict[str, float]:
         try:
             floors[_known(name)] = float(value)
         except ValueError:
-            raise SettingError(f"--fail-under takes METRIC=NUMBER, not {item!r}.",
-                               "For instance --fail-under recall=0.8.") from None
+            raise SettingError(
+                f"--fail-under takes METRIC=NUMBER, not {item!r}.", "For instance --fail-under recall=0.8."
+            ) from None
     return floors
 
 
@@ -224,6 +250,9 @@ def _write_qrels(path: str, found: Notebook) -> None:
 
 
 _ASK: dict[str, Callable[[argparse.Namespace, Engine], int]] = {
-    "why": _why, "eval": _eval, "tune": _tune, "noise": _noise,
+    "why": _why,
+    "eval": _eval,
+    "tune": _tune,
+    "noise": _noise,
 }
 RUN: dict[str, Run] = dict.fromkeys(_ASK, _run)

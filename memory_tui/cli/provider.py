@@ -20,12 +20,19 @@ _ALL = "all"
 def add(command: Declare) -> None:
     """Declare the command."""
     provider = command("provider", "who makes the vectors, whether that works, and who may be sent your notes")
-    provider.add_argument("--test", nargs="?", const="", metavar="NAME",
-                          help="make one real call, with a sentence of memory-tui's own")
-    provider.add_argument("--agree", nargs="?", const="", metavar="NAME",
-                          help="let a provider that waits for it have the notes of this workspace")
-    provider.add_argument("--revoke", nargs="?", const=_ALL, metavar="NAME",
-                          help="take that back, for one provider or for all")
+    provider.add_argument(
+        "--test", nargs="?", const="", metavar="NAME", help="make one real call, with a sentence of memory-tui's own"
+    )
+    provider.add_argument(
+        "--agree",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="let a provider that waits for it have the notes of this workspace",
+    )
+    provider.add_argument(
+        "--revoke", nargs="?", const=_ALL, metavar="NAME", help="take that back, for one provider or for all"
+    )
 
 
 def _provider(given: argparse.Namespace) -> int:
@@ -34,19 +41,27 @@ def _provider(given: argparse.Namespace) -> int:
 
     with opened(given) as engine:
         embedding = engine.embedding
-        revoked = embedding.revoke("" if given.revoke == _ALL else given.revoke, sync=False) \
-            if hasattr(given, "revoke") else ()
+        revoked = (
+            embedding.revoke("" if given.revoke == _ALL else given.revoke, sync=False)
+            if hasattr(given, "revoke")
+            else ()
+        )
         agreed = embedding.agree(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
         tried = embedding.try_out(given.test) if hasattr(given, "test") else None
         links, agreements = embedding.links(), embedding.agreements()
         if hasattr(given, "json"):
-            report.data({
-                "requested": engine.plan.provider, "origin": engine.plan.provider_origin,
-                "links": [record.plain(link) for link in links],
-                "fallback": fallback.as_dict() if (fallback := embedding.fallback()) else None,
-                "agreements": [record.plain(made) for made in agreements],
-                "agreed": record.plain(agreed) if agreed else None,
-                "revoked": [record.plain(made) for made in revoked], "test": tried})
+            report.data(
+                {
+                    "requested": engine.plan.provider,
+                    "origin": engine.plan.provider_origin,
+                    "links": [record.plain(link) for link in links],
+                    "fallback": fallback.as_dict() if (fallback := embedding.fallback()) else None,
+                    "agreements": [record.plain(made) for made in agreements],
+                    "agreed": record.plain(agreed) if agreed else None,
+                    "revoked": [record.plain(made) for made in revoked],
+                    "test": tried,
+                }
+            )
         else:
             report.text(_lines(engine, links, agreements, revoked, agreed))
             if tried is not None:
@@ -54,8 +69,13 @@ def _provider(given: argparse.Namespace) -> int:
         return 1 if tried is not None and not tried["ok"] else 0
 
 
-def _lines(engine: Engine, links: tuple[LinkState, ...], agreements: tuple[Agreement, ...],
-           revoked: tuple[Agreement, ...], agreed: Agreement | None) -> list[str]:
+def _lines(
+    engine: Engine,
+    links: tuple[LinkState, ...],
+    agreements: tuple[Agreement, ...],
+    revoked: tuple[Agreement, ...],
+    agreed: Agreement | None,
+) -> list[str]:
     lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})"]
     for link in links:
         where = f" at {link.host}" if link.host else ""
@@ -69,11 +89,16 @@ def _lines(engine: Engine, links: tuple[LinkState, ...], agreements: tuple[Agree
         if link.calls:
             lines.append(f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts.")
     if (fallback := engine.embedding.fallback()) is not None:
-        lines.append(f"{fallback.to} {fallback.model} is used instead of {fallback.source} since {_time(fallback.at)}: "
-                     f"{fallback.cause}")
+        lines.append(
+            f"{fallback.to} {fallback.model} is used instead of {fallback.source} since {_time(fallback.at)}: "
+            f"{fallback.cause}"
+        )
     lines += [f"No longer agreed: {made.provider} at {made.host}." for made in revoked]
-    lines += [f"Agreed: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"
-              f"{', just now' if made == agreed else ''}." for made in agreements]
+    lines += [
+        f"Agreed: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"
+        f"{', just now' if made == agreed else ''}."
+        for made in agreements
+    ]
     waiting = engine.embedding.proposal
     if waiting is not None:
         lines.append(f"{waiting.name} waits for your word: memory-tui index --dry-run shows what would be sent.")
@@ -82,11 +107,15 @@ def _lines(engine: Engine, links: tuple[LinkState, ...], agreements: tuple[Agree
 
 def _tried(found: dict[str, Any]) -> list[str]:
     if not found["ok"]:
-        return [f"Test of {found.get('provider', 'the provider')} failed: {found.get('error', 'there is none')}",
-                f"    {found.get('nextStep', '')}".rstrip()]
+        return [
+            f"Test of {found.get('provider', 'the provider')} failed: {found.get('error', 'there is none')}",
+            f"    {found.get('nextStep', '')}".rstrip(),
+        ]
     where = f" at {found['host']}" if found["host"] else ""
-    return [f"Test of {found['provider']} {found['model']}{where}: {found['dims']} dimensions in {found['ms']:.0f} ms, "
-            f"norm {found['norm']:.4f}, similarity to itself {found['selfSimilarity']:.4f}."]
+    return [
+        f"Test of {found['provider']} {found['model']}{where}: {found['dims']} dimensions in {found['ms']:.0f} ms, "
+        f"norm {found['norm']:.4f}, similarity to itself {found['selfSimilarity']:.4f}."
+    ]
 
 
 def _time(at: float) -> str:
@@ -112,23 +141,31 @@ def _forecast(found: Forecast) -> list[str]:
     from memory_tui.explain.wording import plural
 
     where = f"{found.provider} {found.model}".rstrip() + (f" at {found.host}" if found.host else "")
-    lines = [f"Provider:  {where}{'' if found.elsewhere else ', on this machine: nothing leaves it'}",
-             f"Notes:     {plural(found.files, 'file')}, {plural(found.chunks, 'chunk')}",
-             f"Cached:    {plural(found.cached, 'text')} with a vector already",
-             *([f"Waiting:   {plural(found.waiting, 'text')} sent with a batch job"] if found.waiting else []),
-             f"To embed:  {plural(found.send, 'text')}, about {plural(found.tokens, 'token')}, "
-             f"{plural(found.bytes, 'byte')}"]
+    lines = [
+        f"Provider:  {where}{'' if found.elsewhere else ', on this machine: nothing leaves it'}",
+        f"Notes:     {plural(found.files, 'file')}, {plural(found.chunks, 'chunk')}",
+        f"Cached:    {plural(found.cached, 'text')} with a vector already",
+        *([f"Waiting:   {plural(found.waiting, 'text')} sent with a batch job"] if found.waiting else []),
+        f"To embed:  {plural(found.send, 'text')}, about {plural(found.tokens, 'token')}, "
+        f"{plural(found.bytes, 'byte')}",
+    ]
     if found.elsewhere:
         lines.append(f"Price:     {_price(found)}")
-        lines.append(f"Withheld:  {plural(found.withheld, 'text')}, for looking like a secret"
-                     if found.withholding else "Withheld:  none, because remote.withholdSecrets is off")
+        lines.append(
+            f"Withheld:  {plural(found.withheld, 'text')}, for looking like a secret"
+            if found.withholding
+            else "Withheld:  none, because remote.withholdSecrets is off"
+        )
     for chunk in found.flagged:
         fate = "withheld" if found.withholding else "WOULD BE SENT"
         lines.append(f"  {fate}: {chunk.path}:{chunk.start_line}-{chunk.end_line}  {', '.join(chunk.kinds)}")
     lines += [f"  cannot be read: {path}  {reason}" for path, reason in found.unreadable]
     if found.elsewhere:
-        lines.append("Nothing was sent. You agreed to this provider and host." if found.agreed else
-                     "Nothing was sent, and nothing will be before you agree: memory-tui index --yes.")
+        lines.append(
+            "Nothing was sent. You agreed to this provider and host."
+            if found.agreed
+            else "Nothing was sent, and nothing will be before you agree: memory-tui index --yes."
+        )
     return lines
 
 
@@ -136,8 +173,10 @@ def _price(found: Forecast) -> str:
     if found.usd is None or found.usd_per_million is None:
         return "unknown for this model and host"
     price = f"about ${found.usd:,.2f}" if found.usd >= 0.01 else "less than $0.01"
-    return (f"{price} (list price ${found.usd_per_million:g} a million tokens, looked up "
-            f"{found.prices_of}; what you pay may differ)")
+    return (
+        f"{price} (list price ${found.usd_per_million:g} a million tokens, looked up "
+        f"{found.prices_of}; what you pay may differ)"
+    )
 
 
 RUN: dict[str, Run] = {"provider": _provider}

@@ -82,11 +82,14 @@ def _read(path: Path) -> Document:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"The configuration {path} cannot be read: {error.strerror}.",
-                          "Check the path given with --config.") from error
+        raise ConfigError(
+            f"The configuration {path} cannot be read: {error.strerror}.", "Check the path given with --config."
+        ) from error
     if len(raw) > MAX_BYTES:
-        raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MB, which no configuration is.",
-                          "Check the path given with --config.")
+        raise ConfigError(
+            f"{path} is larger than {MAX_BYTES >> 20} MB, which no configuration is.",
+            "Check the path given with --config.",
+        )
     return _document(raw.decode("utf-8", "replace"), path)
 
 
@@ -97,6 +100,7 @@ def _document(text: str, path: Path) -> Document:
 
     tree = tree_of(Source(path, text))
     if not isinstance(tree.value, dict):
-        raise ConfigError(f"{path} holds no settings: its top level is not an object.", "Put it in { }.",
-                          tree.line, tree.column)
+        raise ConfigError(
+            f"{path} holds no settings: its top level is not an object.", "Put it in { }.", tree.line, tree.column
+        )
     return Document.of(tree, path)

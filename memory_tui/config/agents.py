@@ -59,9 +59,14 @@ def roster(tree: Node, environment: Environment) -> Roster:
     seen: dict[str, Written] = {}
     for entry in _written(tree, problems):
         if entry.id in seen:
-            problems.append(Problem(
-                entry.path, f"The agent {entry.id!r} is there twice.", Place.of(entry.node, entry.path),
-                f"only the one of line {seen[entry.id].node.line} is used"))
+            problems.append(
+                Problem(
+                    entry.path,
+                    f"The agent {entry.id!r} is there twice.",
+                    Place.of(entry.node, entry.path),
+                    f"only the one of line {seen[entry.id].node.line} is used",
+                )
+            )
         else:
             seen[entry.id] = entry
     entries = tuple(seen.values())
@@ -77,8 +82,11 @@ def roster(tree: Node, environment: Environment) -> Roster:
         default = entry.id == chosen
         own = _workspace(entry.node, entry.path, environment, problems)
         named = own or (shared if default or folders.alone else "")
-        agents.append(Agent(entry.id, folders.of(entry.id, own, default=default), default, named,
-                            Place.of(entry.node, entry.path)))
+        agents.append(
+            Agent(
+                entry.id, folders.of(entry.id, own, default=default), default, named, Place.of(entry.node, entry.path)
+            )
+        )
     return Roster(tuple(agents), entries, tuple(problems))
 
 
@@ -108,8 +116,9 @@ def _written(tree: Node, problems: list[Problem]) -> Iterator[Written]:
     if entries is not None and isinstance(entries.value, dict):
         found = [(f"agents.entries.{name}", node, name) for name, node in entries.children()]
     elif listed is not None and isinstance(listed.value, list):
-        found = [(f"agents.list[{i}]", node, _id(node, f"agents.list[{i}]", problems))
-                 for i, node in enumerate(listed.value)]
+        found = [
+            (f"agents.list[{i}]", node, _id(node, f"agents.list[{i}]", problems)) for i, node in enumerate(listed.value)
+        ]
     else:
         for path, node in (("agents.entries", entries), ("agents.list", listed)):
             if node is not None:
@@ -128,8 +137,14 @@ def _id(node: Node, path: str, problems: list[Problem]) -> str:
     if named is not None and isinstance(named.value, str) and named.value.strip():
         return named.value
     if isinstance(node.value, dict):
-        problems.append(Problem(f"{path}.id", f"{path} has no id that is text.", Place.of(named or node, f"{path}.id"),
-                                f"{MAIN!r} is used"))
+        problems.append(
+            Problem(
+                f"{path}.id",
+                f"{path} has no id that is text.",
+                Place.of(named or node, f"{path}.id"),
+                f"{MAIN!r} is used",
+            )
+        )
     return MAIN
 
 
@@ -138,9 +153,14 @@ def _default(entries: tuple[Written, ...], problems: list[Problem]) -> str:
     flagged = [entry for entry in entries if entry.default]
     for entry in flagged[1:]:
         path = f"{entry.path}.default"
-        problems.append(Problem(path, f"{entry.id!r} is a second default agent.",
-                                Place.of(entry.node.get("default") or entry.node, path),
-                                f"{flagged[0].id!r} of line {flagged[0].node.line} is used"))
+        problems.append(
+            Problem(
+                path,
+                f"{entry.id!r} is a second default agent.",
+                Place.of(entry.node.get("default") or entry.node, path),
+                f"{flagged[0].id!r} of line {flagged[0].node.line} is used",
+            )
+        )
     return (flagged or list(entries))[0].id if entries else MAIN
 
 
@@ -155,6 +175,7 @@ def _workspace(node: Node | None, path: str, environment: Environment, problems:
         return ""
     text, missing = environment.substitute(written.value.strip())
     if missing:
-        problems.append(Problem(place.path, f"The variable {missing[0]} is not set.", place,
-                                "the usual folder is used"))
+        problems.append(
+            Problem(place.path, f"The variable {missing[0]} is not set.", place, "the usual folder is used")
+        )
     return "" if missing else text

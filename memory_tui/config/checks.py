@@ -19,8 +19,7 @@ _LONGEST = 40
 
 
 def checked(key: Key, node: Node, environment: Environment) -> object:
-    """The value of `node` for `key`; None for a secret, which stays in the file. Raises SettingError with the reason.
-    """
+    """The value of `node` for `key`; None for a secret, which stays in the file. Raises SettingError."""
     value = _substituted(key, node, environment)
     match key.kind:
         case "knob":
@@ -88,9 +87,12 @@ def _number(key: Key, value: object, node: Node) -> float:
 def _choices(key: Key, node: Node) -> tuple[str, ...]:
     items = [item.value for item in node.value] if isinstance(node.value, list) else [node.value]
     if not isinstance(node.value, list) or any(item not in key.choices for item in items):
-        raise SettingError(f"{key.path} is a list of {' and '.join(key.choices)}, not {_shown(node)}."
-                           if not isinstance(node.value, list) else
-                           f"{key.path} may only hold {', '.join(key.choices)}.", "")
+        raise SettingError(
+            f"{key.path} is a list of {' and '.join(key.choices)}, not {_shown(node)}."
+            if not isinstance(node.value, list)
+            else f"{key.path} may only hold {', '.join(key.choices)}.",
+            "",
+        )
     return tuple(dict.fromkeys(str(item) for item in items)) or tuple(map(str, key.default))  # type: ignore[call-overload]
 
 

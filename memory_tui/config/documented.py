@@ -13,8 +13,21 @@ from typing import Literal
 
 from memory_tui.settings import BY_KEY
 
-Kind = Literal["knob", "switch", "whole", "number", "choice", "choices", "text", "path", "paths", "secret", "headers",
-               "size", "any"]
+Kind = Literal[
+    "knob",
+    "switch",
+    "whole",
+    "number",
+    "choice",
+    "choices",
+    "text",
+    "path",
+    "paths",
+    "secret",
+    "headers",
+    "size",
+    "any",
+]
 Section = Literal["search", "file"]
 
 
@@ -54,11 +67,21 @@ _NO_QMD = "none here: memory-tui answers by OpenClaw's built-in rules and does n
 
 _SEARCH: tuple[Key, ...] = (
     Key("enabled", "switch", True, "whether the agent has memory search at all"),
-    Key("sources", "choices", ("memory",), "what is searched: notes, and transcripts of sessions",
-        choices=("memory", "sessions")),
+    Key(
+        "sources",
+        "choices",
+        ("memory",),
+        "what is searched: notes, and transcripts of sessions",
+        choices=("memory", "sessions"),
+    ),
     Key("extraPaths", "paths", (), "more notes and folders of notes; an agent's own are added to the general ones"),
-    Key("rememberAcrossConversations", "switch", None, "recall earlier conversations too (2026.8)",
-        "none here: from 2026.8 on OpenClaw keeps conversations in its own database, which is not searched here"),
+    Key(
+        "rememberAcrossConversations",
+        "switch",
+        None,
+        "recall earlier conversations too (2026.8)",
+        "none here: from 2026.8 on OpenClaw keeps conversations in its own database, which is not searched here",
+    ),
     Key("multimodal.enabled", "switch", False, "embed images and sound below extraPaths", _NOTES_ONLY),
     Key("multimodal.modalities", "choices", ("all",), "which of them", _NOTES_ONLY, choices=("image", "audio", "all")),
     Key("multimodal.maxFileBytes", "whole", 10_485_760, "larger files are left out", _NOTES_ONLY, low=1),
@@ -67,30 +90,48 @@ _SEARCH: tuple[Key, ...] = (
     Key("remote.baseUrl", "text", None, "address of the provider"),
     Key("remote.apiKey", "secret", None, "key of the provider"),
     Key("remote.headers", "headers", None, "headers that are sent along"),
-    Key("remote.batch.enabled", "switch", False,
-        "leave 256 texts or more to the slow and cheap batch service of openai, gemini or voyage"),
+    Key(
+        "remote.batch.enabled",
+        "switch",
+        False,
+        "leave 256 texts or more to the slow and cheap batch service of openai, gemini or voyage",
+    ),
     Key("remote.batch.wait", "switch", True, "whether memory-tui index stays until the batch is done"),
     Key("remote.batch.concurrency", "whole", 2, "batches at once", low=1),
     Key("remote.batch.pollIntervalMs", "whole", 2000, "first pause between two looks at a batch; pauses grow", low=1),
-    Key("remote.batch.timeoutMinutes", "whole", 60, "when a batch is given up, and its texts are sent directly",
-        low=1),
+    Key("remote.batch.timeoutMinutes", "whole", 60, "when a batch is given up, and its texts are sent directly", low=1),
     Key("fallback", "text", "none", "who is asked when the provider fails, with a model of its own"),
     Key("model", "text", None, "the provider's model; without it, its usual one"),
     Key("outputDimensionality", "whole", None, "length of the vectors, where a model has several", low=1),
     Key("inputType", "text", None, "what an embedded text is called (2026.8)"),
     Key("queryInputType", "text", None, "the same, of a question (2026.8)"),
     Key("documentInputType", "text", None, "the same, of a note (2026.8)"),
-    Key("local.modelPath", "text", "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf",
-        "GGUF file of the local provider"),
+    Key(
+        "local.modelPath",
+        "text",
+        "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf",
+        "GGUF file of the local provider",
+    ),
     Key("local.modelCacheDir", "path", None, "where downloaded models are kept"),
     Key("local.contextSize", "whole", 4096, "context of the local model (2026.4)", _NO_LOCAL, low=1),
     Key("store.driver", "choice", "sqlite", "kind of database", "none here: there is only one", choices=("sqlite",)),
     Key("store.path", "path", None, "OpenClaw's own index, which compare-index reads and nothing here writes"),
     _knob("store.vector.enabled"),
-    Key("store.vector.extensionPath", "path", None, "another build of sqlite-vec",
-        "none here: a library is a program, and only the sqlite-vec that memory-tui was installed with is run"),
-    Key("store.fts.tokenizer", "choice", "unicode61", "how full-text search cuts words (2026.3.31)",
-        "none here yet: unicode61 is used", choices=("unicode61", "trigram")),
+    Key(
+        "store.vector.extensionPath",
+        "path",
+        None,
+        "another build of sqlite-vec",
+        "none here: a library is a program, and only the sqlite-vec that memory-tui was installed with is run",
+    ),
+    Key(
+        "store.fts.tokenizer",
+        "choice",
+        "unicode61",
+        "how full-text search cuts words (2026.3.31)",
+        "none here yet: unicode61 is used",
+        choices=("unicode61", "trigram"),
+    ),
     _knob("chunking.tokens"),
     _knob("chunking.overlap"),
     _knob("sync.onSessionStart"),
@@ -98,11 +139,11 @@ _SEARCH: tuple[Key, ...] = (
     _knob("sync.watch"),
     _knob("sync.watchDebounceMs"),
     _knob("sync.intervalMinutes"),
-    Key("sync.sessions.deltaBytes", "whole", 100_000, "a session is indexed again after this much text",
-        _NO_SESSIONS),
+    Key("sync.sessions.deltaBytes", "whole", 100_000, "a session is indexed again after this much text", _NO_SESSIONS),
     Key("sync.sessions.deltaMessages", "whole", 50, "or after this many messages", _NO_SESSIONS),
-    Key("sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted",
-        _NO_SESSIONS),
+    Key(
+        "sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted", _NO_SESSIONS
+    ),
     Key("sync.embeddingBatchTimeoutSeconds", "whole", None, "when a batch of texts is given up", low=1),
     _knob("query.maxResults"),
     _knob("query.minScore"),
@@ -115,16 +156,22 @@ _SEARCH: tuple[Key, ...] = (
     _knob("query.hybrid.temporalDecay.enabled"),
     _knob("query.hybrid.temporalDecay.halfLifeDays"),
     _knob("cache.enabled"),
-    Key("cache.maxEntries", "whole", None, "the most vectors kept of text that is gone; the oldest go first",
-        low=1),
+    Key("cache.maxEntries", "whole", None, "the most vectors kept of text that is gone; the oldest go first", low=1),
 )
 
 # What has become a knob takes effect, and the knob knows its range.
 SEARCH = tuple(_knob(key.path) if key.path in BY_KEY else key for key in _SEARCH)
 
 
-def _file(path: str, kind: Kind, default: object, meaning: str, effect: str = _NO_AGENT, low: float = 0,
-          choices: tuple[str, ...] = ()) -> Key:
+def _file(
+    path: str,
+    kind: Kind,
+    default: object,
+    meaning: str,
+    effect: str = _NO_AGENT,
+    low: float = 0,
+    choices: tuple[str, ...] = (),
+) -> Key:
     return Key(path, kind, default, meaning, effect, low, choices=choices, section="file")
 
 
@@ -162,19 +209,50 @@ _QMD: tuple[tuple[str, Kind, object, str, float], ...] = (
 
 FILE: tuple[Key, ...] = (
     _file("agents.defaults.workspace", "path", None, "folder of the default agent", ""),
-    _file("agents.defaults.bootstrapMaxChars", "whole", 20_000,
-          "most characters of MEMORY.md that the agent is given at the start: memory-tui budget", "", low=1),
-    _file("agents.defaults.bootstrapTotalMaxChars", "whole", None,
-          "the same, of all files of the prompt together; 150000, from 2026.8 on 60000", "", low=1),
-    _file("memory.backend", "choice", "builtin", "who searches for the agent; qmd is a program of its own", _NO_QMD,
-          choices=("builtin", "qmd")),
-    _file("memory.citations", "choice", "auto", "whether an agent is told where it has something from: memory-tui mcp",
-          "", choices=("auto", "on", "off")),
-    *(_file(f"memory.qmd.{path}", kind, default, f"QMD: {meaning}", _NO_QMD, low)
-      for path, kind, default, meaning, low in _QMD),
+    _file(
+        "agents.defaults.bootstrapMaxChars",
+        "whole",
+        20_000,
+        "most characters of MEMORY.md that the agent is given at the start: memory-tui budget",
+        "",
+        low=1,
+    ),
+    _file(
+        "agents.defaults.bootstrapTotalMaxChars",
+        "whole",
+        None,
+        "the same, of all files of the prompt together; 150000, from 2026.8 on 60000",
+        "",
+        low=1,
+    ),
+    _file(
+        "memory.backend",
+        "choice",
+        "builtin",
+        "who searches for the agent; qmd is a program of its own",
+        _NO_QMD,
+        choices=("builtin", "qmd"),
+    ),
+    _file(
+        "memory.citations",
+        "choice",
+        "auto",
+        "whether an agent is told where it has something from: memory-tui mcp",
+        "",
+        choices=("auto", "on", "off"),
+    ),
+    *(
+        _file(f"memory.qmd.{path}", kind, default, f"QMD: {meaning}", _NO_QMD, low)
+        for path, kind, default, meaning, low in _QMD
+    ),
     _file("agents.defaults.compaction.reserveTokensFloor", "whole", 20_000, "room kept free in the context", ""),
-    _file("agents.defaults.compaction.postIndexSync", "choice", "async", "index a session after it was compacted",
-          choices=("off", "async", "await")),
+    _file(
+        "agents.defaults.compaction.postIndexSync",
+        "choice",
+        "async",
+        "index a session after it was compacted",
+        choices=("off", "async", "await"),
+    ),
     _file(_FLUSH + "enabled", "switch", True, "let the agent write down what it knows before it is compacted", ""),
     _file(_FLUSH + "softThresholdTokens", "whole", 4000, "how long before", ""),
     _file(_FLUSH + "forceFlushTranscriptBytes", "size", 2_097_152, "and at the latest at this size; 0 is never", ""),
@@ -189,9 +267,15 @@ FILE: tuple[Key, ...] = (
 )
 
 OWN: tuple[Key, ...] = (
-    _knob("profile"), _knob("recency.weight"), _knob("dateBoost"), _knob("recall.log"), _knob("recall.marks"),
-    _knob("recall.maxInjectedChars"), _knob("sessions.archives"),
-    _knob("remote.concurrency"), _knob("remote.withholdSecrets"),
+    _knob("profile"),
+    _knob("recency.weight"),
+    _knob("dateBoost"),
+    _knob("recall.log"),
+    _knob("recall.marks"),
+    _knob("recall.maxInjectedChars"),
+    _knob("sessions.archives"),
+    _knob("remote.concurrency"),
+    _knob("remote.withholdSecrets"),
     Key("workspace", "path", None, "folder of the notes"),
 )
 """Keys that only memory-tui's own configuration has."""

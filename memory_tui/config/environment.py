@@ -14,7 +14,9 @@ from memory_tui.config.tree import Node
 _REFERENCE = re.compile(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
 _ASSIGNMENT = re.compile(
     r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*"
-    r"(?:'([^'\n]*)'|\"((?:[^\"\\\n]|\\.)*)\"|([^#\n]*))", re.MULTILINE)
+    r"(?:'([^'\n]*)'|\"((?:[^\"\\\n]|\\.)*)\"|([^#\n]*))",
+    re.MULTILINE,
+)
 _MAX_ENV_BYTES = 1 << 20
 
 
@@ -64,8 +66,10 @@ class Environment:
         except OSError:
             # Most people have none, and one that may not be read is as good as none for looking a variable up.
             return {}
-        return {m[1]: m[2] or re.sub(r"\\(.)", r"\1", m[3] or "") or (m[4] or "").strip()
-                for m in _ASSIGNMENT.finditer(text)}
+        return {
+            m[1]: m[2] or re.sub(r"\\(.)", r"\1", m[3] or "") or (m[4] or "").strip()
+            for m in _ASSIGNMENT.finditer(text)
+        }
 
     @cached_property
     def _own(self) -> dict[str, str]:

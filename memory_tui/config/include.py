@@ -76,8 +76,9 @@ class _Joiner:
             except OSError as error:
                 reason = f"it cannot be read: {error.strerror}"
         shown = repr(name.value) if isinstance(name.value, str) else "This"
-        self.problems.append(Problem(KEY, f"{shown} is not included: {reason}.", Place.of(name, KEY),
-                                     "the rest counts without it"))
+        self.problems.append(
+            Problem(KEY, f"{shown} is not included: {reason}.", Place.of(name, KEY), "the rest counts without it")
+        )
         return None
 
     def _refused(self, name: Node, path: Path, chain: tuple[Path, ...]) -> str:

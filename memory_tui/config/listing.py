@@ -13,7 +13,8 @@ from memory_tui.config.record import Config, Place
 from memory_tui.settings import BY_KEY, Settings
 
 _CREDENTIALS = re.compile(
-    r"(?<=//)[^/@\s]+@|(?<=[?&])([\w-]*(?:key|token|secret|password|sig)[\w-]*=)[^&#\s]+", re.IGNORECASE)
+    r"(?<=//)[^/@\s]+@|(?<=[?&])([\w-]*(?:key|token|secret|password|sig)[\w-]*=)[^&#\s]+", re.IGNORECASE
+)
 TAKES_EFFECT = "takes effect"
 
 
@@ -59,9 +60,16 @@ def rows(config: Config, settings: Settings, providers: Sequence[str]) -> Iterat
         effect = _effect(key, config, settings, providers)
         entry = config.entries.get(key.path)
         yield Row(
-            key=key.path, value=_value(key, config, settings), default=key.default, written=entry is not None,
-            origin=_origin(key, config, settings), places=entry.places if entry else (), meaning=key.meaning,
-            takes_effect=not effect, effect=effect or TAKES_EFFECT)
+            key=key.path,
+            value=_value(key, config, settings),
+            default=key.default,
+            written=entry is not None,
+            origin=_origin(key, config, settings),
+            places=entry.places if entry else (),
+            meaning=key.meaning,
+            takes_effect=not effect,
+            effect=effect or TAKES_EFFECT,
+        )
 
 
 def _value(key: Key, config: Config, settings: Settings) -> object:
@@ -83,8 +91,10 @@ def _value(key: Key, config: Config, settings: Settings) -> object:
         # As it is written: what stands behind a variable may be a secret.
         return _CREDENTIALS.sub(lambda found: f"{found[1] or ''}***", str(entry.node.value))
     if key.kind == "paths" and isinstance(entry.value, tuple):
-        return tuple({"path": item.path, "pattern": item.pattern} if isinstance(item, ExtraPath) else item
-                     for item in entry.value)
+        return tuple(
+            {"path": item.path, "pattern": item.pattern} if isinstance(item, ExtraPath) else item
+            for item in entry.value
+        )
     return entry.value
 
 

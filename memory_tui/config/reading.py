@@ -41,8 +41,9 @@ class Document:
         """Find out whose configuration `root` is, and its agents. Raises ConfigError for a broken included file."""
         tree, problems = joined(root)
         environment = Environment(tree)
-        theirs = path.name == "openclaw.json" or any(tree.get(*keys) is not None for keys in (
-            ("agents",), ("memory", "search")))
+        theirs = path.name == "openclaw.json" or any(
+            tree.get(*keys) is not None for keys in (("agents",), ("memory", "search"))
+        )
         if theirs:
             return cls(tree, path, True, roster(tree, environment), environment, problems)
         return cls(tree, path, False, Roster((only_agent(),)), environment, problems)
@@ -58,13 +59,25 @@ class Document:
         layers.relations()
         problems = (*self.problems, *self.roster.problems, *layers.problems)
         found = sorted(problems, key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
-        values = {key: Value(entry.value, str(entry.places[-1])) for key, entry in layers.entries.items()  # type: ignore[arg-type]
-                  if key in BY_KEY}
+        values = {
+            key: Value(entry.value, str(entry.places[-1]))  # type: ignore[arg-type]
+            for key, entry in layers.entries.items()
+            if key in BY_KEY
+        }
         return Config(
-            path=self.path, kind="openclaw" if self.theirs else "own", layout=layout, agent=agent,
-            agents=self.roster.agents if self.theirs else (agent,), values=values, entries=layers.entries,
-            found=tuple(found), secrets=Secrets(self.tree, self.environment),
-            environment=self.environment, tree=self.tree, sections=tuple(layers.sections))
+            path=self.path,
+            kind="openclaw" if self.theirs else "own",
+            layout=layout,
+            agent=agent,
+            agents=self.roster.agents if self.theirs else (agent,),
+            values=values,
+            entries=layers.entries,
+            found=tuple(found),
+            secrets=Secrets(self.tree, self.environment),
+            environment=self.environment,
+            tree=self.tree,
+            sections=tuple(layers.sections),
+        )
 
     def _openclaw(self, layers: _Layers, agent: Agent) -> str:
         layers.add(self.tree, "", FILE, strict=_STRICT, others=("memory.search",))
@@ -94,8 +107,15 @@ class _Layers:
     def say(self, key: str, message: str, place: Place, used: str = "") -> None:
         self.problems.append(Problem(key, message, place, used))
 
-    def add(self, section: Node, path: str, keys: tuple[Key, ...], *, strict: tuple[str, ...] = ("",),
-            others: tuple[str, ...] = ()) -> None:
+    def add(
+        self,
+        section: Node,
+        path: str,
+        keys: tuple[Key, ...],
+        *,
+        strict: tuple[str, ...] = ("",),
+        others: tuple[str, ...] = (),
+    ) -> None:
         """Take the values of `keys` below `section`; elsewhere below one of `strict` nothing may be, but `others`."""
         table = {key.path: key for key in keys}
         if not isinstance(section.value, dict):
@@ -139,19 +159,30 @@ class _Layers:
     def relations(self) -> None:
         """Report what is wrong with values together, or true of one that a reader of answers must know."""
         for name in ("provider", "fallback"):
-            self._about(name, lambda v: v not in (*PROVIDERS, *NEWER_PROVIDERS, ""),
-                        f"{name} is not one that memory-tui or OpenClaw is known to have.",
-                        "only words are searched" if name == "provider" else "nothing is used")
+            self._about(
+                name,
+                lambda v: v not in (*PROVIDERS, *NEWER_PROVIDERS, ""),
+                f"{name} is not one that memory-tui or OpenClaw is known to have.",
+                "only words are searched" if name == "provider" else "nothing is used",
+            )
         self._about("enabled", lambda v: v is False, "Memory search is disabled: the agent recalls nothing.")
-        self._about("memory.backend", lambda v: v == "qmd", "OpenClaw asks QMD.",
-                    "memory-tui answers by the built-in rules, so that answers can differ")
+        self._about(
+            "memory.backend",
+            lambda v: v == "qmd",
+            "OpenClaw asks QMD.",
+            "memory-tui answers by the built-in rules, so that answers can differ",
+        )
         weights = [self.entries.get(f"query.hybrid.{side}Weight") for side in ("vector", "text")]
         if all(weight is not None and weight.value == 0 for weight in weights):
             self._about("query.hybrid.textWeight", lambda _: True, "Both weights are 0.", "0.7 and 0.3 are used")
         tokens = self.entries.get("chunking.tokens")
         size = int(str(tokens.value)) if tokens else int(BY_KEY["chunking.tokens"].default)
-        self._about("chunking.overlap", lambda v: isinstance(v, int) and v >= size,
-                    f"chunking.overlap is not less than chunking.tokens, {size}.", f"{size - 1} is used")
+        self._about(
+            "chunking.overlap",
+            lambda v: isinstance(v, int) and v >= size,
+            f"chunking.overlap is not less than chunking.tokens, {size}.",
+            f"{size - 1} is used",
+        )
 
     def _about(self, key: str, wrong: Callable[[object], bool], message: str, used: str = "") -> None:
         entry = self.entries.get(key)

@@ -17,8 +17,9 @@ from memory_tui.config.environment import Environment
 from memory_tui.config.places import expand
 from memory_tui.config.tree import Node
 
-_SHORT = re.compile(r"(?:\$\{(?P<a>NAME)\}|\$(?P<b>NAME)|secretref-env:(?P<c>NAME))".replace(
-    "NAME", "[A-Z][A-Z0-9_]{0,127}"))
+_SHORT = re.compile(
+    r"(?:\$\{(?P<a>NAME)\}|\$(?P<b>NAME)|secretref-env:(?P<c>NAME))".replace("NAME", "[A-Z][A-Z0-9_]{0,127}")
+)
 _MAX_BYTES = 1 << 20
 _NEVER = "which memory-tui never runs; put the key into the provider's variable, such as OPENAI_API_KEY"
 
@@ -70,8 +71,9 @@ class Secrets:
         declared = _word(provider.get("source")) if provider else ""
         if source == "exec":
             command = _word(provider.get("command")) if provider else ""
-            return FoundSecret(f"the command {command or alias}",
-                               f"it comes from the command {command or alias}, {_NEVER}")
+            return FoundSecret(
+                f"the command {command or alias}", f"it comes from the command {command or alias}, {_NEVER}"
+            )
         if source == "store":
             return FoundSecret("OpenClaw's own store", "it is in OpenClaw's own store, which memory-tui does not open")
         if declared and declared != source:

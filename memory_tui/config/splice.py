@@ -30,7 +30,7 @@ def spliced(text: str, splices: Sequence[Splice]) -> str:
     parts: list[str] = []
     at = 0
     for splice in sorted(splices, key=lambda s: s.start):
-        parts += [text[at:splice.start], splice.text]
+        parts += [text[at : splice.start], splice.text]
         at = splice.end
     return "".join([*parts, text[at:]])
 
@@ -57,7 +57,7 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
         return [_into_empty(parent, style, items)]
     text, last = parent.source.text, own[-1]
     comma = _comma_after(text, last.end, parent.end)
-    if "\n" not in text[last.end:parent.end]:
+    if "\n" not in text[last.end : parent.end]:
         at = last.end if comma is None else comma + 1
         return [Splice(at, at, ("" if comma is not None else ",") + " " + ", ".join(items))]
     at = _line_end(text, last.end if comma is None else comma + 1)
@@ -69,7 +69,7 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
 def _into_empty(parent: Node, style: _Style, items: list[str]) -> Splice:
     """The first members of an object in which nothing, or only what is not a value of its own, stands yet."""
     text = parent.source.text
-    inside = text[parent.start + 1:parent.end - 1]
+    inside = text[parent.start + 1 : parent.end - 1]
     at = parent.start + 1
     if not inside.strip() and not style.broken:
         return Splice(at, parent.end - 1, f" {', '.join(items)} ")
@@ -95,7 +95,7 @@ class _Style:
         text, own = parent.source.text, _own(parent)
         newline = "\r\n" if "\r\n" in text else "\n"
         outer = _indent(text, parent.start)
-        broken = "\n" in text[parent.start:parent.end] if own else "\n" in text
+        broken = "\n" in text[parent.start : parent.end] if own else "\n" in text
         step = _step(text)
         indent = _indent(text, own[-1].start) if own and broken else outer + step
         return cls(indent, outer, step, newline, _quoted(text), broken)
@@ -117,8 +117,9 @@ class _Style:
 
 def _own(parent: Node) -> list[Node]:
     """The members that stand between the brackets of `parent` itself, in the order of the text."""
-    inside = [node for _, node in parent.children()
-              if node.source is parent.source and parent.start < node.start < parent.end]
+    inside = [
+        node for _, node in parent.children() if node.source is parent.source and parent.start < node.start < parent.end
+    ]
     return sorted(inside, key=lambda node: node.start)
 
 
@@ -159,4 +160,4 @@ def _line_end(text: str, at: int) -> int:
     """The end of what belongs to a value on its line: before the line break, or before more that is no comment."""
     found = _TAIL.match(text, at)
     end = found.end() if found else at
-    return end - 1 if text[end - 1:end] == "\r" and end > at else end
+    return end - 1 if text[end - 1 : end] == "\r" and end > at else end

@@ -19,18 +19,33 @@ MAX_DEPTH = 200
 
 _SPACE = re.compile(
     r"(?:[\t\n\v\f\r \xa0\ufeff\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]++"
-    r"|//[^\n\r\u2028\u2029]*+|/\*.*?\*/)*+", re.DOTALL)
+    r"|//[^\n\r\u2028\u2029]*+|/\*.*?\*/)*+",
+    re.DOTALL,
+)
 _STRING = {
     '"': re.compile(r'"((?:[^"\\\n\r]++|\\(?:\r\n|.))*+)"', re.DOTALL),
     "'": re.compile(r"'((?:[^'\\\n\r]++|\\(?:\r\n|.))*+)'", re.DOTALL),
 }
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(0(?![0-9])|\r\n|[^0-9ux]))", re.DOTALL)
 _BAD_ESCAPE = re.compile(r"\\(?:[1-9]|0[0-9]|u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2}))")
-_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0",
-            "\n": "", "\r": "", "\r\n": "", "\u2028": "", "\u2029": ""}
+_ESCAPED = {
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "0": "\0",
+    "\n": "",
+    "\r": "",
+    "\r\n": "",
+    "\u2028": "",
+    "\u2029": "",
+}
 _NUMBER = re.compile(
     r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|(Infinity|NaN)"
-    r"|((?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?))(?![\w$.])")
+    r"|((?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?))(?![\w$.])"
+)
 _NAME = re.compile(r"(?:[^\W\d]|\$|\\u[0-9a-fA-F]{4})(?:[\w$\u200c\u200d]|\\u[0-9a-fA-F]{4})*")
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
 
@@ -118,8 +133,12 @@ class _Reader:
 
     def error(self, offset: int, wanted: str) -> ConfigError:
         line, column = self.source.at(offset)
-        return ConfigError(f"{self.source.path} is not valid JSON5: line {line}, column {column}: {wanted}.",
-                           "Mend that line; nothing was changed.", line, column)
+        return ConfigError(
+            f"{self.source.path} is not valid JSON5: line {line}, column {column}: {wanted}.",
+            "Mend that line; nothing was changed.",
+            line,
+            column,
+        )
 
     def skip(self, at: int) -> int:
         """The next character that is neither white space nor comment."""
@@ -130,7 +149,7 @@ class _Reader:
         return at
 
     def value(self, at: int, depth: int) -> Node:
-        first = self.text[at:at + 1]
+        first = self.text[at : at + 1]
         if depth > MAX_DEPTH:
             raise self.error(at, f"more than {MAX_DEPTH} brackets inside each other")
         if first == "{":
@@ -154,10 +173,10 @@ class _Reader:
         members: dict[str, Node] = {}
         repeated: list[str] = []
         at = self.skip(start + 1)
-        while self.text[at:at + 1] != "}":
+        while self.text[at : at + 1] != "}":
             key, at = self._key(at)
             at = self.skip(at)
-            if self.text[at:at + 1] != ":":
+            if self.text[at : at + 1] != ":":
                 raise self.error(at, "a colon is missing after the key")
             if key in members:
                 repeated.append(key)
@@ -168,21 +187,21 @@ class _Reader:
     def _array(self, start: int, depth: int) -> Node:
         items: list[Node] = []
         at = self.skip(start + 1)
-        while self.text[at:at + 1] != "]":
+        while self.text[at : at + 1] != "]":
             items.append(self.value(at, depth + 1))
             at = self._comma(items[-1].end, "]")
         return Node(items, self.source, start, at + 1)
 
     def _comma(self, at: int, closing: str) -> int:
         at = self.skip(at)
-        if self.text[at:at + 1] == ",":
+        if self.text[at : at + 1] == ",":
             return self.skip(at + 1)
-        if self.text[at:at + 1] != closing:
+        if self.text[at : at + 1] != closing:
             raise self.error(at, f"a comma or {closing} is missing")
         return at
 
     def _key(self, at: int) -> tuple[str, int]:
-        if self.text[at:at + 1] in ('"', "'"):
+        if self.text[at : at + 1] in ('"', "'"):
             return self._string(at)
         name = _NAME.match(self.text, at)
         if name is None:

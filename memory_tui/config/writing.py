@@ -56,12 +56,15 @@ def write(path: Path, before: bytes | None, after: bytes) -> Written:
         real.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _put(real, after, real.stat().st_mode & 0o777 if before is not None else 0o600)
         done = Written(str(real), kept, _sum(before), _sum(after), time.time())
-        with os.fdopen(os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a",
-                       encoding="utf-8") as log:
+        with os.fdopen(
+            os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8"
+        ) as log:
             log.write(json.dumps(asdict(done)) + "\n")
     except OSError as error:
-        raise ConfigError(f"{real} cannot be written: {error.strerror or error}.",
-                          "Nothing was changed; check permissions and free space.") from error
+        raise ConfigError(
+            f"{real} cannot be written: {error.strerror or error}.",
+            "Nothing was changed; check permissions and free space.",
+        ) from error
     return done
 
 
@@ -86,8 +89,10 @@ def undo(done: Written) -> None:
     path = Path(done.path)
     now = read(path)
     if _sum(now) != done.after:
-        raise ConfigError(f"{path} was changed after memory-tui wrote it; nothing was undone.",
-                          f"What it was before is in {done.backup}." if done.backup else "Change it by hand.")
+        raise ConfigError(
+            f"{path} was changed after memory-tui wrote it; nothing was undone.",
+            f"What it was before is in {done.backup}." if done.backup else "Change it by hand.",
+        )
     try:
         if done.backup:
             _put(path, Path(done.backup).read_bytes(), path.stat().st_mode & 0o777)
@@ -96,14 +101,17 @@ def undo(done: Written) -> None:
         with (backups() / "log.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps({"path": done.path, "undone": done.at}) + "\n")
     except OSError as error:
-        raise ConfigError(f"{path} cannot be restored: {error.strerror or error}.",
-                          f"Its backup is {done.backup}.") from error
+        raise ConfigError(
+            f"{path} cannot be restored: {error.strerror or error}.", f"Its backup is {done.backup}."
+        ) from error
 
 
 def _still(path: Path, before: bytes | None) -> None:
     if read(path) != before:
-        raise ConfigError(f"{path} was changed by somebody else in the meantime; nothing was written.",
-                          "Look at the new difference and try again.")
+        raise ConfigError(
+            f"{path} was changed by somebody else in the meantime; nothing was written.",
+            "Look at the new difference and try again.",
+        )
 
 
 def _sum(data: bytes | None) -> str:

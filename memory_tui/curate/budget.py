@@ -87,8 +87,10 @@ def hosts(config: Config) -> tuple[Host, ...]:
     """OpenClaw as `config` sets its limit, then Claude Code."""
     newer = config.layout == _NEWER
     limit, origin = MAX_CHARS, Host("openclaw").origin
-    for key, most in (("bootstrapMaxChars", MAX_CHARS),
-                      ("bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS)):
+    for key, most in (
+        ("bootstrapMaxChars", MAX_CHARS),
+        ("bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS),
+    ):
         entry = config.entries.get(f"agents.defaults.{key}")
         value = entry.value if entry is not None and isinstance(entry.value, int) else most
         if key == "bootstrapMaxChars" or value < limit:
@@ -143,8 +145,10 @@ def _newer_shares(length: int, limit: int, name: str) -> tuple[int, int]:
 
 
 def _long_marker(head: int, tail: int, length: int, name: str) -> int:
-    return js.utf16_len(f"\n[...truncated, read {name} for full content...]\n"
-                        f"…(truncated {name}: kept {head}+{tail} chars of {length})…\n")
+    return js.utf16_len(
+        f"\n[...truncated, read {name} for full content...]\n"
+        f"…(truncated {name}: kept {head}+{tail} chars of {length})…\n"
+    )
 
 
 def _openclaw(text: str, host: Host, name: str) -> Budget:
@@ -167,14 +171,14 @@ def _claude(text: str, host: Host) -> Budget:
         ends.append(_nth(kept, CLAUDE_LINES))
     if size > host.limit:
         # A line that is whole, where there is one.
-        fits = len(kept.encode()[:host.limit].decode("utf-8", "ignore"))
-        ends.append(kept.rfind("\n", 0, fits + 1) if "\n" in kept[:fits + 1] else fits)
+        fits = len(kept.encode()[: host.limit].decode("utf-8", "ignore"))
+        ends.append(kept.rfind("\n", 0, fits + 1) if "\n" in kept[: fits + 1] else fits)
     end = min(ends)
     by_lines = lines > CLAUDE_LINES and (size <= host.limit or end == ends[1])
     cut = None
     if end < len(kept):
         place = start + end + (kept[end] == "\n")
-        cut = _cut(text[:start + len(kept)], place, start + len(kept), False)
+        cut = _cut(text[: start + len(kept)], place, start + len(kept), False)
     if by_lines:
         lost = replace(cut, lost=lines - CLAUDE_LINES) if cut else None
         return _budget(text, host, "lines", lines, CLAUDE_LINES, lost)
@@ -182,11 +186,20 @@ def _claude(text: str, host: Host) -> Budget:
     return _budget(text, host, "bytes", size, host.limit, lost)
 
 
-def _budget(text: str, host: Host, unit: Literal["characters", "bytes", "lines"], used: int, limit: int,
-            cut: Cut | None) -> Budget:
+def _budget(
+    text: str, host: Host, unit: Literal["characters", "bytes", "lines"], used: int, limit: int, cut: Cut | None
+) -> Budget:
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
-    return Budget(host, unit, used, limit, cut, lines, len(text.encode("utf-8", "replace")),
-                  -(-js.utf16_len(text) // _UNITS_PER_TOKEN))
+    return Budget(
+        host,
+        unit,
+        used,
+        limit,
+        cut,
+        lines,
+        len(text.encode("utf-8", "replace")),
+        -(-js.utf16_len(text) // _UNITS_PER_TOKEN),
+    )
 
 
 def _cut(text: str, start: int, end: int, goes_on: bool) -> Cut:
@@ -205,7 +218,7 @@ def _at(text: str, units: int, *, forward: bool) -> int:
     """Which character `units` UTF-16 units fall on; a halved one is lost, so it counts as behind or before the cut."""
     if not js.has_astral(text):
         return units
-    head = text.encode("utf-16-le", "surrogatepass")[:2 * units].decode("utf-16-le", "surrogatepass")
+    head = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "surrogatepass")
     halved = bool(head) and "\ud800" <= head[-1] <= "\udbff"
     return len(head) - (halved and not forward)
 

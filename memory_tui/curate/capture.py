@@ -13,8 +13,10 @@ from memory_tui.text.secrets import masked
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WEEKDAY = re.compile("|".join(_WEEKDAYS))
-_TIMED = re.compile(r"(?P<mark>[-*+])(?P<gap>\s+)(?P<open>\*\*|\[|\()?\d{1,2}:\d{2}(?P<close>\*\*|\]|\))?"
-                    r"(?P<sep>:?\s*[-–—]\s+|:\s+|\s+)")
+_TIMED = re.compile(
+    r"(?P<mark>[-*+])(?P<gap>\s+)(?P<open>\*\*|\[|\()?\d{1,2}:\d{2}(?P<close>\*\*|\]|\))?"
+    r"(?P<sep>:?\s*[-–—]\s+|:\s+|\s+)"
+)
 _MOST = 20_000
 """Characters of the longest text that is captured."""
 
@@ -76,8 +78,9 @@ def _said(text: str) -> str:
     if not said:
         raise EditRefused("There is nothing to remember.", 'For instance: memory-tui remember "Bins go out on Friday".')
     if len(said) > _MOST:
-        raise EditRefused(f"The text has {len(said):,} characters; at most {_MOST:,} are captured.",
-                          "Make a note of its own of it.")
+        raise EditRefused(
+            f"The text has {len(said):,} characters; at most {_MOST:,} are captured.", "Make a note of its own of it."
+        )
     return said
 
 

@@ -43,9 +43,16 @@ class Curator:
     be written, empty when it may; `changed` is called after each change with its paths.
     """
 
-    def __init__(self, roots: Roots, *, read_only: str = "", journal: Path | None = None,
-                 changed: Callable[[tuple[str, ...]], None] | None = None,
-                 clock: Callable[[], float] = time.time, hosts: tuple[Host, ...] = ()) -> None:
+    def __init__(
+        self,
+        roots: Roots,
+        *,
+        read_only: str = "",
+        journal: Path | None = None,
+        changed: Callable[[tuple[str, ...]], None] | None = None,
+        clock: Callable[[], float] = time.time,
+        hosts: tuple[Host, ...] = (),
+    ) -> None:
         self.roots = roots
         self.read_only = read_only
         self.links = LinkIndex(roots)
@@ -129,8 +136,11 @@ class Curator:
 
     def history(self, path: str | None = None) -> tuple[Entry, ...]:
         """The changes that were made, newest first; with `path` only those of one note."""
-        return tuple(entry for entry in reversed(self.journal.entries())
-                     if entry.state == "done" and (path is None or path in entry.paths))
+        return tuple(
+            entry
+            for entry in reversed(self.journal.entries())
+            if entry.state == "done" and (path is None or path in entry.paths)
+        )
 
     def undoable(self) -> tuple[Entry, ...]:
         """The changes that can be taken back, the next one first."""
@@ -160,22 +170,25 @@ class Curator:
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _undo(self, number: int | None) -> tuple[Entry, Change]:
-        target = _chosen(self.undoable(), number, "Nothing is left to undo.",
-                         "Every change of the journal is taken back.")
+        target = _chosen(
+            self.undoable(), number, "Nothing is left to undo.", "Every change of the journal is taken back."
+        )
         last = _last(self.journal.entries(), target, undone=False)
         return target, self._back(last, "undo", f"Undo: {target.title}")
 
     def _redo(self, number: int | None) -> tuple[Entry, Change]:
-        target = _chosen(self.redoable(), number, "Nothing is left to redo.",
-                         "Only what was undone last can be made again.")
+        target = _chosen(
+            self.redoable(), number, "Nothing is left to redo.", "Only what was undone last can be made again."
+        )
         last = _last(self.journal.entries(), target, undone=True)
         return target, self._back(last, "redo", f"Redo: {target.title}")
 
     def _back(self, entry: Entry, kind: str, title: str) -> Change:
         """The change that takes `entry` back, last note first."""
         made = self.journal.change_of(entry)
-        return Change(kind, title, tuple(replace(file, before=file.after, after=file.before)
-                                         for file in reversed(made.files)))
+        return Change(
+            kind, title, tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
+        )
 
     def _make(self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0) -> Done:
         if self.read_only:
@@ -193,13 +206,15 @@ class Curator:
             entry = self.journal.begin(replace(change, files=files), was, undoes=undoes, redoes=redoes)
             written = self._write(entry, change, () if nothing else files)
             written += [Written(file.path, file.before, file.after) for file in files if nothing]
-            made = tuple(replace(file, before=w.before, after=w.after)
-                         for file, w in zip(files, written, strict=True))
+            made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
             entry = self.journal.settle(entry, "done", made, left=self._clear(entry, written))
         self._tell(change.paths)
         asked = {file.path: (file.before, file.after) for file in change.files}
-        return Done(entry, replace(change, files=made), tuple(
-            file.path for file in made if asked[file.path] != (file.before, file.after)))
+        return Done(
+            entry,
+            replace(change, files=made),
+            tuple(file.path for file in made if asked[file.path] != (file.before, file.after)),
+        )
 
     def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
         """The notes that differ, as they are now with the change in them. Raises Conflict, ReadOnly."""
@@ -244,14 +259,19 @@ class Curator:
         what = "was removed" if view.theirs is None else "is there already" if view.base is None else "has changed"
         if change.kind in ("undo", "redo"):
             # The journal has this text already.
-            step = "The changes do not touch, so both can be kept: do it again with --merge." \
-                if view.merged is not None else "Change the note by hand; the journal shows the old text."
+            step = (
+                "The changes do not touch, so both can be kept: do it again with --merge."
+                if view.merged is not None
+                else "Change the note by hand; the journal shows the old text."
+            )
             return Conflict(f"{view.path} {what} since. Nothing was written.", step, (view,))
         draft = self.journal.draft(view, change.title)
         return Conflict(
             f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",
             f"Your text is kept as draft {draft.id} of the journal; look at both and make the change again.",
-            (view,), draft.id)
+            (view,),
+            draft.id,
+        )
 
     def _clear(self, entry: Entry, written: list[Written]) -> tuple[str, ...]:
         """Remove hidden files; returns those that a writer still has open."""
@@ -307,6 +327,9 @@ def _stacks(entries: tuple[Entry, ...]) -> tuple[list[Entry], list[Entry]]:
 
 def _last(entries: tuple[Entry, ...], target: Entry, *, undone: bool) -> Entry:
     """The latest entry that took `target` back (`undone`), or else made it."""
-    made = [entry for entry in entries if entry.state == "done" and (
-        entry.undoes == target.id if undone else target.id in (entry.id, entry.redoes))]
+    made = [
+        entry
+        for entry in entries
+        if entry.state == "done" and (entry.undoes == target.id if undone else target.id in (entry.id, entry.redoes))
+    ]
     return made[-1]

@@ -32,8 +32,11 @@ class Decisions:
     def hidden(self, found: Sequence[Suggestion], now: float) -> dict[str, float]:
         """Until when (epoch seconds, infinite for good) each of `found` that is not open at `now` is put off, by id."""
         data = self._read()
-        return {one.id: math.inf if data[one.id] == _FOREVER else data[one.id] for one in found
-                if _hidden(data.get(one.id), now)}
+        return {
+            one.id: math.inf if data[one.id] == _FOREVER else data[one.id]
+            for one in found
+            if _hidden(data.get(one.id), now)
+        }
 
     def decided(self) -> frozenset[str]:
         """The ids of everything that was kept or put off, due again or not."""
@@ -57,8 +60,9 @@ class Decisions:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise EditRefused(f"{self._path} cannot be read: {error}.",
-                              "Delete it; what was kept is suggested again.") from error
+            raise EditRefused(
+                f"{self._path} cannot be read: {error}.", "Delete it; what was kept is suggested again."
+            ) from error
         return data if isinstance(data, dict) else {}
 
     def _set(self, identifier: str, value: str | float | None) -> bool:
@@ -75,8 +79,9 @@ class Decisions:
                     json.dump(data, file)
                 Path(name).replace(self._path)
         except OSError as error:
-            raise EditRefused(f"{self._path} cannot be written: {error.strerror or error}.",
-                              "Check permissions and free space.") from error
+            raise EditRefused(
+                f"{self._path} cannot be written: {error.strerror or error}.", "Check permissions and free space."
+            ) from error
         return known
 
 

@@ -48,8 +48,9 @@ def _of(file: FileChange, context: int) -> Iterator[DiffLine]:
         for same, first, last, new, until in group:
             for number in range(first, last):
                 kind: Literal["same", "gone"] = "same" if same else "gone"
-                yield DiffLine(kind, before[number][0], number + 1, new + number - first + 1 if same else 0,
-                               before[number][1])
+                yield DiffLine(
+                    kind, before[number][0], number + 1, new + number - first + 1 if same else 0, before[number][1]
+                )
             for number in range(new, until if not same else new):
                 yield DiffLine("new", after[number][0], 0, number + 1, after[number][1])
 

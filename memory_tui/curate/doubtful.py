@@ -18,27 +18,43 @@ _AHEAD = re.compile(
     r"|\b(?:due|deadline|expires?|expiring|expiry|valid|ends?|scheduled|planned|renew(?:s|al|als)?|starts?)"
     rf"{_BETWEEN}(?P<planned>{_DAY})"
     rf"|(?:截止|到期|有效期|期限|计划|計劃)[^。；\n\d]{{0,6}}(?P<before>{_DAY})"
-    rf"|(?P<after>{_DAY})[^。；\n\d]{{0,6}}(?:截止|到期|之前|过期|まで|까지)", re.IGNORECASE)
+    rf"|(?P<after>{_DAY})[^。；\n\d]{{0,6}}(?:截止|到期|之前|过期|まで|까지)",
+    re.IGNORECASE,
+)
 """A word that looks ahead, right beside a date."""
 _PAST = re.compile(
-    r"^\W*$|\b(?:was|were|had|been|did|led|ran|went|got|kept|took|held|paid|used|\w{2,}ed)\b", re.IGNORECASE)
+    r"^\W*$|\b(?:was|were|had|been|did|led|ran|went|got|kept|took|held|paid|used|\w{2,}ed)\b", re.IGNORECASE
+)
 _TO_COME = re.compile(r"\b(?:be|must|should|shall|will|needs?|may|can|(?<!used )to)\b", re.IGNORECASE)
 """What stands before "until 2026-01-01" tells what was where it is nothing ("Until ...: it was") or a past tense."""
 _RELATIVE = re.compile(
     r"\b(?:tomorrow|tonight|yesterday|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-    r"|this (?:week|month)|currently|right now|these days)\b|明天|下周|下个?月|目前|最近|明日|来週", re.IGNORECASE)
+    r"|this (?:week|month)|currently|right now|these days)\b|明天|下周|下个?月|目前|最近|明日|来週",
+    re.IGNORECASE,
+)
 _LINK = re.compile(r"\]\(<?([^)>\s#]+\.md)[^)]*\)|\[\[([^\]|#]+)[^\]]*\]\]")
 _PATH = re.compile(r"`((?:~|/[\w.@-]+)/[\w.@/+-]*[\w+-])`")
 _OUTPUT = (
     (re.compile(r"\x1b\[[0-9;]*m"), "it holds colour codes of a terminal"),
-    (re.compile(r"Traceback \(most recent call last\)|^\s+at [\w$.<>]+ ?\(.+:\d+:\d+\)|^\s+File \"[^\"]+\", line \d+",
-                re.MULTILINE), "it is the trace of an error"),
-    (re.compile(r"^(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}[^\n]*(?:INFO|WARN|ERROR|DEBUG)[^\n]*\n?){3,}",
-                re.MULTILINE), "it is a log of a program"),
+    (
+        re.compile(
+            r"Traceback \(most recent call last\)|^\s+at [\w$.<>]+ ?\(.+:\d+:\d+\)|^\s+File \"[^\"]+\", line \d+",
+            re.MULTILINE,
+        ),
+        "it is the trace of an error",
+    ),
+    (
+        re.compile(
+            r"^(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}[^\n]*(?:INFO|WARN|ERROR|DEBUG)[^\n]*\n?){3,}", re.MULTILINE
+        ),
+        "it is a log of a program",
+    ),
     (re.compile(r"[A-Za-z0-9+/]{200,}={0,2}"), "it holds encoded data"),
     (re.compile(r"^\s*[\[{](?:\"[^\"]*\"|[^\"]){300,}[\]}]\s*$", re.DOTALL), "it is data, not words"),
-    (re.compile(r"(?:^(?:\$|>>>|\S+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
-     "it is a session of a shell"),
+    (
+        re.compile(r"(?:^(?:\$|>>>|\S+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
+        "it is a session of a shell",
+    ),
 )
 
 
@@ -59,7 +75,7 @@ def _ahead(text: str) -> dt.date | None:
     """The last day that `text` speaks of as one to come; None where it tells what was, or names none."""
     days = []
     for found in _AHEAD.finditer(text):
-        clause = re.split(r"[.;!?(\n]", text[:found.start()])[-1]
+        clause = re.split(r"[.;!?(\n]", text[: found.start()])[-1]
         if found["end"] and _PAST.search(clause) and not _TO_COME.search(clause):
             continue
         named = found["day"] or found["planned"] or found["before"] or found["after"]

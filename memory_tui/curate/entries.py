@@ -71,5 +71,5 @@ def plain(text: str) -> str:
 
 
 def _entry(note: Note, texts: Sequence[str], first: int, last: int, *, fenced: bool = False) -> Entry:
-    text = "\n".join(texts[first - 1:last])
+    text = "\n".join(texts[first - 1 : last])
     return Entry(note, first, last, text, plain(text), fenced)

@@ -43,8 +43,11 @@ class Folder:
     def open(self, name: str, flags: int, mode: int = 0o600) -> int:
         """A descriptor of `name`, never through a link. Raises OSError."""
         path, at = self._at(name)
-        return os.open(path, flags | _NO_FOLLOW, mode, dir_fd=at) if at is not None else os.open(
-            path, flags | _NO_FOLLOW, mode)
+        return (
+            os.open(path, flags | _NO_FOLLOW, mode, dir_fd=at)
+            if at is not None
+            else os.open(path, flags | _NO_FOLLOW, mode)
+        )
 
     def status(self, name: str) -> os.stat_result | None:
         """What `name` is, without following it; None when nothing is there."""
@@ -109,8 +112,10 @@ class Folder:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise Unreadable(f"{os.path.join(self.absolute, name)} cannot be read: {error.strerror}.",
-                             "Allow your user to read the file.") from None
+            raise Unreadable(
+                f"{os.path.join(self.absolute, name)} cannot be read: {error.strerror}.",
+                "Allow your user to read the file.",
+            ) from None
         try:
             return contents(descriptor, name)
         finally:
@@ -123,8 +128,9 @@ def contents(descriptor: int, name: str) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{name} is not a regular file.", "Only regular files are changed.")
     if status.st_size > MAX_BYTES:
-        raise Unreadable(f"{name} has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read.",
-                         "Split it into days or topics.")
+        raise Unreadable(
+            f"{name} has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read.", "Split it into days or topics."
+        )
     os.lseek(descriptor, 0, os.SEEK_SET)
     parts = []
     while data := os.read(descriptor, 1 << 20):
@@ -139,7 +145,7 @@ def parent(roots: Roots, path: str, *, make: bool = False) -> Iterator[tuple[Fol
     With `make` missing folders below the root are made. Raises PathRefused, ReadOnly.
     """
     root, absolute, stored = destination(roots, path)
-    *folders, name = absolute[len(root.rstrip(os.sep)) + 1:].split(os.sep)
+    *folders, name = absolute[len(root.rstrip(os.sep)) + 1 :].split(os.sep)
     where = os.path.dirname(absolute)  # noqa: PTH120
     try:
         if make:
@@ -151,8 +157,10 @@ def parent(roots: Roots, path: str, *, make: bool = False) -> Iterator[tuple[Fol
     except PermissionError:
         raise ReadOnly(f"The folder of {stored} may not be entered or made.", "Check its permissions.") from None
     except OSError as error:
-        raise PathRefused(f"The folder of {stored} cannot be used: {error.strerror}.",
-                          "Only folders that are reached without symbolic links are used.") from None
+        raise PathRefused(
+            f"The folder of {stored} cannot be used: {error.strerror}.",
+            "Only folders that are reached without symbolic links are used.",
+        ) from None
     try:
         yield Folder(where, descriptor), name
     finally:

@@ -44,7 +44,7 @@ def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[Choice]:
     if len(found) > 1 and found[0].level == 1 and sum(s.level == 1 for s in found) == 1:
         found = found[1:]
     words = [_words((section.title,)) for section in found]
-    bodies = [_words(texts[section.line:section.last]) for section in found]
+    bodies = [_words(texts[section.line : section.last]) for section in found]
     spread = Counter(word for own, body in zip(words, bodies, strict=True) for word in own | body)
     above = _words((heading,))
     wanted = _words((block,)) | above
@@ -52,14 +52,19 @@ def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[Choice]:
     total = sum(weight.values()) or 1.0
 
     begins = _leads((block,))
-    leads = [begins & _leads(texts[section.line:section.last]) for section in found]
+    leads = [begins & _leads(texts[section.line : section.last]) for section in found]
 
     def counts(word: str, title: set[str], lead: set[str]) -> int:
-        return ((_TITLE_COUNTS if word in title else 1) * (_TITLE_COUNTS if word in title & above else 1)
-                * (_LEAD_COUNTS if word in lead else 1))
+        return (
+            (_TITLE_COUNTS if word in title else 1)
+            * (_TITLE_COUNTS if word in title & above else 1)
+            * (_LEAD_COUNTS if word in lead else 1)
+        )
 
-    scores = [sum(weight[word] * counts(word, own, lead) for word in wanted & (own | body)) / total
-              for own, body, lead in zip(words, bodies, leads, strict=True)]
+    scores = [
+        sum(weight[word] * counts(word, own, lead) for word in wanted & (own | body)) / total
+        for own, body, lead in zip(words, bodies, leads, strict=True)
+    ]
     choices = [Choice(section, min(1.0, score)) for section, score in zip(found, scores, strict=True)]
     return sorted(choices, key=lambda choice: -choice.score)
 
@@ -69,8 +74,9 @@ def best(texts: Sequence[str], block: str, heading: str = "") -> Section | None:
     choices = ranked(texts, block, heading)
     if choices and choices[0].score >= ENOUGH:
         return choices[0].section
-    return next((c.section for c in sorted(choices, key=lambda c: c.section.line)
-                 if _LOOSE.fullmatch(c.section.title)), None)
+    return next(
+        (c.section for c in sorted(choices, key=lambda c: c.section.line) if _LOOSE.fullmatch(c.section.title)), None
+    )
 
 
 def named(texts: Sequence[str], title: str) -> Section | None:
@@ -81,14 +87,19 @@ def named(texts: Sequence[str], title: str) -> Section | None:
     same = next((section for section in found if section.title.casefold() == title.strip().casefold()), None)
     if same is not None:
         return same
-    hit = process.extractOne(title, [section.title for section in found], scorer=fuzz.WRatio,
-                             processor=utils.default_process, score_cutoff=_NAMED)
+    hit = process.extractOne(
+        title,
+        [section.title for section in found],
+        scorer=fuzz.WRatio,
+        processor=utils.default_process,
+        score_cutoff=_NAMED,
+    )
     return found[hit[2]] if hit else None
 
 
 def _leads(texts: Iterable[str]) -> set[str]:
     """The stems of the words with which list items begin."""
-    items = (line[found.end():] for text in texts for line in text.split("\n") if (found := ITEM.match(line)))
+    items = (line[found.end() :] for text in texts for line in text.split("\n") if (found := ITEM.match(line)))
     return _words(" ".join(re.findall(r"\w+", item)[:_LEAD]) for item in items)
 
 
@@ -96,6 +107,9 @@ def _words(texts: Iterable[str]) -> set[str]:
     """The stems of texts, Chinese, Japanese and Korean as bigrams, without function words, letters and numbers."""
     text = segmented("\n".join(texts)).encode("utf-8", "replace").decode()
     stops = function_words() | stop_words("en")
-    plain = " ".join(word for word in re.findall(r"\w+", text.lower())
-                     if word not in stops and len(word) > 1 and not word.isdecimal())
+    plain = " ".join(
+        word
+        for word in re.findall(r"\w+", text.lower())
+        if word not in stops and len(word) > 1 and not word.isdecimal()
+    )
     return set(tokens(plain, stemmed=True))

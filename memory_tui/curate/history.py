@@ -17,9 +17,21 @@ from memory_tui.text.secrets import masked
 
 _SECONDS = 20.0
 _FORMAT = "%H%x00%at%x00%an%x00%s%x00"
-_SAFE = ("--no-pager", "--literal-pathspecs", "--no-optional-locks", "-c", f"core.hooksPath={os.devnull}",
-         "-c", "core.fsmonitor=false", "-c", "diff.external=", "-c", "log.showSignature=false",
-         "-c", "core.quotePath=false")
+_SAFE = (
+    "--no-pager",
+    "--literal-pathspecs",
+    "--no-optional-locks",
+    "-c",
+    f"core.hooksPath={os.devnull}",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "diff.external=",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "core.quotePath=false",
+)
 _MOST = 32 * 1024 * 1024
 
 
@@ -62,21 +74,25 @@ class History:
         if self.top() is None:
             return ()
         try:
-            found = self._git("log", f"--max-count={limit}", "--follow", f"--format={_FORMAT}", "--",
-                              self._own(path))
+            found = self._git("log", f"--max-count={limit}", "--follow", f"--format={_FORMAT}", "--", self._own(path))
         except GitFailed as error:
             if "does not have any commits" in error.message:
                 return ()
             raise
         fields = [field.lstrip("\n") for field in os.fsdecode(found).split("\0")]
-        return tuple(Commit(fields[at], float(fields[at + 1]), fields[at + 2], fields[at + 3])
-                     for at in range(0, len(fields) - 3, 4))
+        return tuple(
+            Commit(fields[at], float(fields[at + 1]), fields[at + 2], fields[at + 3])
+            for at in range(0, len(fields) - 3, 4)
+        )
 
     def diff(self, path: str, commit: str = "") -> str:
         """What a commit changed in a note, or with none, what is not committed; a unified diff. Raises GitFailed."""
         plain = ("--no-ext-diff", "--no-textconv", "--no-color", "--patch")
-        found = self._git("show", "--format=", *plain, _hash(commit), "--", self._own(path)) if commit else \
-            self._git("diff", *plain, "HEAD", "--", self._own(path))
+        found = (
+            self._git("show", "--format=", *plain, _hash(commit), "--", self._own(path))
+            if commit
+            else self._git("diff", *plain, "HEAD", "--", self._own(path))
+        )
         return found.decode("utf-8", "replace")
 
     def text(self, path: str, commit: str) -> bytes:
@@ -114,8 +130,15 @@ class History:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environment |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
         try:
-            done = subprocess.run(["git", *_SAFE, *arguments], cwd=self._workspace, env=environment, check=False,
-                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS)
+            done = subprocess.run(
+                ["git", *_SAFE, *arguments],
+                cwd=self._workspace,
+                env=environment,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise GitFailed(f"git cannot be run: {error}.", "Install git, or look at the journal instead.") from None
         if done.returncode or len(done.stdout) > _MOST:

@@ -33,10 +33,17 @@ _OLD_DAYS = 60
 """A log is not missed by recalls before it is this old."""
 _KEEP: tuple[Action, ...] = ("keep", "snooze")
 _ACTIONS: Mapping[Kind, tuple[Action, ...]] = {
-    "secret": ("delete", *_KEEP), "bad date": ("rename", *_KEEP), "exact duplicate": ("merge", *_KEEP),
-    "near duplicate": ("merge", *_KEEP), "paraphrase": ("keep", "merge", "snooze"),
-    "stale date": ("delete", *_KEEP), "dead path": ("keep", "delete", "snooze"), "over budget": ("demote", *_KEEP),
-    "junk": ("delete", *_KEEP), "never recalled": ("archive note", "trash note", *_KEEP)}
+    "secret": ("delete", *_KEEP),
+    "bad date": ("rename", *_KEEP),
+    "exact duplicate": ("merge", *_KEEP),
+    "near duplicate": ("merge", *_KEEP),
+    "paraphrase": ("keep", "merge", "snooze"),
+    "stale date": ("delete", *_KEEP),
+    "dead path": ("keep", "delete", "snooze"),
+    "over budget": ("demote", *_KEEP),
+    "junk": ("delete", *_KEEP),
+    "never recalled": ("archive note", "trash note", *_KEEP),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +78,21 @@ Tell = Callable[[str, int, int], None]
 """Told what is being looked for, how many steps are done, and how many there are."""
 
 
-def examine(view: View, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False
-            ) -> tuple[Suggestion, ...]:
+def examine(
+    view: View, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False
+) -> tuple[Suggestion, ...]:
     """Everything that should be looked at, the most pressing first. Raises Cancelled when `stopped` says so."""
     found = [entry for note in view.notes for entry in entries(note)]
     steps: tuple[tuple[str, Callable[[], Iterator[Suggestion]]], ...] = (
-        ("names", lambda: _names(view)), ("secrets", lambda: _secrets(view, stopped)),
-        ("repeats", lambda: _repeats(found)), ("near repeats", lambda: _near(found, stopped)),
-        ("doubtful lines", lambda: _doubtful(view, found)), ("budget", lambda: _over(view, found)),
-        ("other words", lambda: _paraphrases(view, stopped)), ("recalls", lambda: _unused(view)))
+        ("names", lambda: _names(view)),
+        ("secrets", lambda: _secrets(view, stopped)),
+        ("repeats", lambda: _repeats(found)),
+        ("near repeats", lambda: _near(found, stopped)),
+        ("doubtful lines", lambda: _doubtful(view, found)),
+        ("budget", lambda: _over(view, found)),
+        ("other words", lambda: _paraphrases(view, stopped)),
+        ("recalls", lambda: _unused(view)),
+    )
     every: dict[str, Suggestion] = {}
     for done, (title, step) in enumerate(steps):
         if stopped():
@@ -125,9 +138,11 @@ def _topic(spot: Spot) -> str:
 
 # --- the kinds -----------------------------------------------------------------------------------------------------
 
+
 def _suggestion(kind: Kind, entry: Entry, reason: str, other: Entry | None = None) -> Suggestion:
-    return Suggestion(kind, _place(entry), reason, _ACTIONS[kind], digest(entry.text),
-                      None if other is None else _place(other))
+    return Suggestion(
+        kind, _place(entry), reason, _ACTIONS[kind], digest(entry.text), None if other is None else _place(other)
+    )
 
 
 def _place(entry: Entry) -> Place:
@@ -154,10 +169,14 @@ def _secrets(view: View, stopped: Callable[[], bool]) -> Iterator[Suggestion]:
         lines = note.text.split("\n")
         for found in secrets.find(note.text):
             last = found.line + note.text.count("\n", found.start, found.end)
-            held = "\n".join(line.removesuffix("\r") for line in lines[found.line - 1:last])
-            yield Suggestion("secret", Place(note.path, found.line, last, masked(held)),
-                             f"It looks like a secret: {found.kind}. Agents can recall it, and providers may get it.",
-                             _ACTIONS["secret"], digest(held))
+            held = "\n".join(line.removesuffix("\r") for line in lines[found.line - 1 : last])
+            yield Suggestion(
+                "secret",
+                Place(note.path, found.line, last, masked(held)),
+                f"It looks like a secret: {found.kind}. Agents can recall it, and providers may get it.",
+                _ACTIONS["secret"],
+                digest(held),
+            )
 
 
 def _repeats(found: Sequence[Entry]) -> Iterator[Suggestion]:
@@ -201,8 +220,14 @@ def _paraphrases(view: View, stopped: Callable[[], bool]) -> Iterator[Suggestion
         said, again = chunks.texts((one, other))
         if fuzz.ratio(said, again) < NEAR:
             first, second = Place(*chunks.places[one], masked(said)), Place(*chunks.places[other], masked(again))
-            yield Suggestion("paraphrase", second, f"{first} is close in meaning (cosine {cosine:.2f}).",
-                             _ACTIONS["paraphrase"], digest(again), first)
+            yield Suggestion(
+                "paraphrase",
+                second,
+                f"{first} is close in meaning (cosine {cosine:.2f}).",
+                _ACTIONS["paraphrase"],
+                digest(again),
+                first,
+            )
 
 
 def _unused(view: View) -> Iterator[Suggestion]:
@@ -211,6 +236,10 @@ def _unused(view: View) -> Iterator[Suggestion]:
     for note in view.notes:
         age = (view.today - note.day).days if note.day else 0
         if age > _OLD_DAYS and note.path not in view.recalled and not note.path.startswith(f"{ARCHIVE}/"):
-            yield Suggestion("never recalled", Place(note.path, 1, 1, masked(note.text)),
-                             f"It is {age} days old, and no recall that was logged returned it.",
-                             _ACTIONS["never recalled"], "")
+            yield Suggestion(
+                "never recalled",
+                Place(note.path, 1, 1, masked(note.text)),
+                f"It is {age} days old, and no recall that was logged returned it.",
+                _ACTIONS["never recalled"],
+                "",
+            )

@@ -113,15 +113,22 @@ class Journal:
         except (OSError, zlib.error):
             data = b""
         if _name(data) != name:
-            raise EditRefused("A text that the journal kept is gone or damaged.",
-                              f"It would be in {self._blob(name)}; the notes are as they are.")
+            raise EditRefused(
+                "A text that the journal kept is gone or damaged.",
+                f"It would be in {self._blob(name)}; the notes are as they are.",
+            )
         return data
 
     def change_of(self, entry: Entry) -> Change:
         """The recorded change with its texts."""
-        return Change(entry.kind, entry.title, tuple(
-            FileChange(kept.path, self.text(kept.before), self.text(kept.after), kept.mode, kept.mtime_ns)
-            for kept in entry.files))
+        return Change(
+            entry.kind,
+            entry.title,
+            tuple(
+                FileChange(kept.path, self.text(kept.before), self.text(kept.after), kept.mode, kept.mtime_ns)
+                for kept in entry.files
+            ),
+        )
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -153,12 +160,24 @@ class Journal:
         files = tuple(self._kept(file, *status) for file, status in zip(change.files, was, strict=True))
         return self.put(Entry(self._next(), self._clock(), "done", change.kind, change.title, files, reason=reason))
 
-    def settle(self, entry: Entry, state: State, files: Sequence[FileChange] | None = None, *,
-               left: tuple[str, ...] = (), reason: str = "") -> Entry:
+    def settle(
+        self,
+        entry: Entry,
+        state: State,
+        files: Sequence[FileChange] | None = None,
+        *,
+        left: tuple[str, ...] = (),
+        reason: str = "",
+    ) -> Entry:
         """Write down how it ended; `files` are what the notes really held before and hold after."""
-        kept = entry.files if files is None else tuple(
-            replace(self._kept(file), mode=old.mode, mtime_ns=old.mtime_ns)
-            for file, old in zip(files, entry.files, strict=True))
+        kept = (
+            entry.files
+            if files is None
+            else tuple(
+                replace(self._kept(file), mode=old.mode, mtime_ns=old.mtime_ns)
+                for file, old in zip(files, entry.files, strict=True)
+            )
+        )
         return self.put(replace(entry, at=self._clock(), state=state, files=kept, left=left, reason=reason))
 
     def forget(self, entry: Entry) -> None:
@@ -167,8 +186,10 @@ class Journal:
 
     def draft(self, view: ThreeWay, title: str) -> Entry:
         """Keep a text that could not be written."""
-        files = (self._kept(FileChange(view.path, view.base, view.mine)),
-                 self._kept(FileChange(view.path, view.base, view.theirs)))
+        files = (
+            self._kept(FileChange(view.path, view.base, view.mine)),
+            self._kept(FileChange(view.path, view.base, view.theirs)),
+        )
         return self.put(Entry(self._next(), self._clock(), "draft", "draft", title, files))
 
     def put(self, entry: Entry) -> Entry:
@@ -202,7 +223,7 @@ class Journal:
                 seen.add(name)
                 size += self._blob(name).stat().st_size if self._blob(name).exists() else 0
             if size > most and number:
-                return entries[len(entries) - number:]
+                return entries[len(entries) - number :]
         return entries
 
     def _sweep(self, named: set[str]) -> None:
@@ -270,11 +291,22 @@ def _line(entry: Entry) -> bytes:
 def _parsed(line: bytes) -> Entry | None:
     try:
         fields: dict[str, Any] = json.loads(line)
-        files = tuple(Kept(str(f["path"]), f.get("before"), f.get("after"), f.get("mode", 0), f.get("mtime_ns", 0))
-                      for f in fields.get("files", ()))
-        return Entry(int(fields["id"]), float(fields["at"]), fields["state"], fields["kind"], fields["title"], files,
-                     fields.get("undoes", 0), fields.get("redoes", 0), tuple(fields.get("left", ())),
-                     fields.get("reason", ""))
+        files = tuple(
+            Kept(str(f["path"]), f.get("before"), f.get("after"), f.get("mode", 0), f.get("mtime_ns", 0))
+            for f in fields.get("files", ())
+        )
+        return Entry(
+            int(fields["id"]),
+            float(fields["at"]),
+            fields["state"],
+            fields["kind"],
+            fields["title"],
+            files,
+            fields.get("undoes", 0),
+            fields.get("redoes", 0),
+            tuple(fields.get("left", ())),
+            fields.get("reason", ""),
+        )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -289,12 +321,13 @@ def write_private(path: Path, data: bytes) -> None:
     try:
         view = memoryview(data)
         while view:
-            view = view[os.write(descriptor, view):]
+            view = view[os.write(descriptor, view) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _broken(path: Path, error: OSError) -> EditRefused:
-    return EditRefused(f"The journal cannot be used: {path}: {error.strerror or error}.",
-                       "Check the folder and the space on its disk.")
+    return EditRefused(
+        f"The journal cannot be used: {path}: {error.strerror or error}.", "Check the folder and the space on its disk."
+    )

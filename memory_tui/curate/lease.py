@@ -48,6 +48,7 @@ if sys.platform == "linux":
         """Whether a lease is held and nobody waits for it."""
         return fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 else:
+
     def _try(descriptor: int) -> Quiet:
         del descriptor
         return Quiet.UNKNOWN

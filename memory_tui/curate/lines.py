@@ -34,8 +34,10 @@ class Lines:
         """The lines of a note, none for one that is not there. Raises EditRefused for UTF-16 and UTF-32."""
         data = data or b""
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise EditRefused(f"{path} is UTF-16, which is shown but not edited line by line.",
-                              "Save it as UTF-8, or move and delete it as a whole.")
+            raise EditRefused(
+                f"{path} is UTF-16, which is shown but not edited line by line.",
+                "Save it as UTF-8, or move and delete it as a whole.",
+            )
         text = data.decode("utf-8", "surrogateescape")
         bom = text.startswith(BOM)
         found = text[bom:].split("\n")
@@ -72,7 +74,7 @@ class Lines:
 
     def delete(self, first: int, last: int) -> Lines:
         """A copy without lines `first` to `last`; of two blank lines that would meet, one goes too."""
-        above, below = self.lines[:first - 1], self.lines[last:]
+        above, below = self.lines[: first - 1], self.lines[last:]
         if below and not below[0].strip() and (not above or not above[-1].strip()):
             below = below[1:]
         elif not below and above and end_of(self.lines[-1]) == "":
@@ -83,8 +85,10 @@ class Lines:
     def check(self, first: int, last: int, path: str) -> None:
         """Raises EditRefused unless these lines are there."""
         if not 1 <= first <= last <= len(self.lines):
-            raise EditRefused(f"{path} has {len(self.lines)} lines, so there are no lines {first} to {last}.",
-                              "Look at the note again; it may have changed.")
+            raise EditRefused(
+                f"{path} has {len(self.lines)} lines, so there are no lines {first} to {last}.",
+                "Look at the note again; it may have changed.",
+            )
 
 
 def bare(line: str) -> str:
@@ -94,13 +98,13 @@ def bare(line: str) -> str:
 
 def end_of(line: str) -> str:
     """The end of a line: CR LF, LF or nothing."""
-    return line[len(bare(line)):]
+    return line[len(bare(line)) :]
 
 
 def shown(data: bytes | None, path: str = "The note") -> str:
     """A note as an editor shows it: no byte order mark, LF at every line end, U+FFFD for what cannot be shown."""
     lines = Lines.of(data, path)
-    return _ODD.sub("\ufffd", "".join(bare(line) + "\n"[:len(end_of(line))] for line in lines.lines))
+    return _ODD.sub("\ufffd", "".join(bare(line) + "\n"[: len(end_of(line))] for line in lines.lines))
 
 
 def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
@@ -135,7 +139,7 @@ def _kept(was: str, line: str) -> str:
     matcher = SequenceMatcher(None, _ODD.sub("\ufffd", was), line, autojunk=False)
     letters = list(line)
     for a, b, count in matcher.get_matching_blocks():
-        letters[b:b + count] = was[a:a + count]
+        letters[b : b + count] = was[a : a + count]
     return "".join(letters)
 
 
@@ -159,7 +163,7 @@ def sections(texts: Sequence[str]) -> list[Section]:
     for number, text in enumerate(texts, 1):
         mark = FENCE.match(text)
         if fence:
-            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not text[mark.end():].strip():
+            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not text[mark.end() :].strip():
                 fence = ""
         elif mark:
             fence = mark[1]

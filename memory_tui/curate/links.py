@@ -23,7 +23,8 @@ from memory_tui.workspace.roots import Roots, scan
 _LINK = re.compile(
     r"\[\[(?P<wiki>[^\[\]\n|#]+)(?:#(?P<anchor>[^\[\]\n|]*))?(?:\|[^\[\]\n]*)?\]\]"
     r"|\]\(<?(?P<path>[^()\s<>]+?\.md)(?:#(?P<part>[^()\s>]*))?>?(?:\s[^()\n]*)?\)"
-    r"|(?<![\w/.\-(\[])(?P<cited>(?:\.{1,2}/)*(?:[\w.\-]+/)*[\w.\-]+\.md)(?P<at>[#:]L?\d+(?:-L?\d+)?)?(?![\w/])")
+    r"|(?<![\w/.\-(\[])(?P<cited>(?:\.{1,2}/)*(?:[\w.\-]+/)*[\w.\-]+\.md)(?P<at>[#:]L?\d+(?:-L?\d+)?)?(?![\w/])"
+)
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"L?(\d+)")
 _HINTS = (".md", "[[")
@@ -88,8 +89,18 @@ def links(path: str, text: str, names: Names) -> tuple[Link, ...]:
             # Words such as README.md are links only where they lead somewhere.
             continue
         at = _LINE.fullmatch(anchor.lstrip("#:").partition("-")[0]) if anchor else None
-        found.append(Link(path, line, match.start() - starts[line - 1], match.end() - starts[line - 1], kind, written,
-                          target, int(at[1]) if at else 0))
+        found.append(
+            Link(
+                path,
+                line,
+                match.start() - starts[line - 1],
+                match.end() - starts[line - 1],
+                kind,
+                written,
+                target,
+                int(at[1]) if at else 0,
+            )
+        )
     return tuple(found)
 
 
@@ -162,8 +173,11 @@ class LinkIndex:
     def _refresh(self) -> None:
         found = {note.path: note for note in scan(self._roots).found if note.path.endswith(".md")}
         gone = self._texts.keys() - found.keys()
-        changed = [path for path, note in found.items()
-                   if (known := self._texts.get(path)) is None or known[0] != (note.mtime_ns, note.size)]
+        changed = [
+            path
+            for path, note in found.items()
+            if (known := self._texts.get(path)) is None or known[0] != (note.mtime_ns, note.size)
+        ]
         if not gone and not changed and self._links:
             return
         new = any(path not in self._texts for path in changed)

@@ -25,8 +25,9 @@ def lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
         if file.path in names and file.before is None:
             found.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
         elif file.path not in moved or file.after is not None:
-            found += _masked(diff.lines(replace(change, files=(file,)), context), _texts(file.before),
-                             _texts(file.after))
+            found += _masked(
+                diff.lines(replace(change, files=(file,)), context), _texts(file.before), _texts(file.after)
+            )
     return tuple(found)
 
 
@@ -41,7 +42,7 @@ def _texts(data: bytes | None) -> list[str]:
     text = (data or b"").decode("utf-8", "surrogateescape")
     for found in reversed(secrets.find(text)):
         ends = text.count("\n", found.start, found.end)
-        text = text[:found.start] + "\n".join([MASK] * (ends + 1)) + text[found.end:]
+        text = text[: found.start] + "\n".join([MASK] * (ends + 1)) + text[found.end :]
     whole = text.split("\n")
     # The last has no end, so what stands there is no part of one.
     return [*(line.removesuffix("\r") for line in whole[:-1]), whole[-1]]

@@ -99,7 +99,7 @@ def _hunks(base: list[bytes], mine: list[bytes], theirs: list[bytes]) -> Iterato
             parts = [tuple(text[a:b]) for text, a, b in zip((base, mine, theirs), at, here, strict=True)]
             yield Hunk(_side(*parts, end=start == len(base)), parts[0], parts[1], parts[2])
         if count:
-            same = tuple(base[start:start + count])
+            same = tuple(base[start : start + count])
             yield Hunk("same", same, same, same)
         at = (start + count, mine_start + count, theirs_start + count)
 
@@ -111,7 +111,7 @@ def _side(base: tuple[bytes, ...], mine: tuple[bytes, ...], theirs: tuple[bytes,
         return "mine"
     if mine == base:
         return "theirs"
-    return "appended" if end and base in (mine[:len(base)], theirs[:len(base)]) else "conflict"
+    return "appended" if end and base in (mine[: len(base)], theirs[: len(base)]) else "conflict"
 
 
 def _agreed(base: list[bytes], mine: list[bytes], theirs: list[bytes]) -> Iterator[tuple[int, int, int, int]]:
@@ -135,9 +135,12 @@ def _blocks(base: list[bytes], other: list[bytes]) -> list[tuple[int, int, int]]
     most = min(len(base), len(other))
     head = next((at for at in range(most) if base[at] != other[at]), most)
     tail = next((at for at in range(most - head) if base[-1 - at] != other[-1 - at]), most - head)
-    middle = SequenceMatcher(None, base[head:len(base) - tail], other[head:len(other) - tail], autojunk=False)
-    blocks = [(0, 0, head), *((head + a, head + b, n) for a, b, n in middle.get_matching_blocks()),
-              (len(base) - tail, len(other) - tail, tail)]
+    middle = SequenceMatcher(None, base[head : len(base) - tail], other[head : len(other) - tail], autojunk=False)
+    blocks = [
+        (0, 0, head),
+        *((head + a, head + b, n) for a, b, n in middle.get_matching_blocks()),
+        (len(base) - tail, len(other) - tail, tail),
+    ]
     return [block for block in blocks if block[2]]
 
 

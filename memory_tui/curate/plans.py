@@ -67,8 +67,11 @@ class Planner:
 
     def _log_before(self, path: str) -> bytes | None:
         """The last daily log before `path`, None without one."""
-        logs = [note.path for note in scan(self.roots).found
-                if note.path.count("/") == 1 and shown_day(note.path) and note.path < path]
+        logs = [
+            note.path
+            for note in scan(self.roots).found
+            if note.path.count("/") == 1 and shown_day(note.path) and note.path < path
+        ]
         return current(self.roots, logs[-1]) if logs else None
 
     def new_note(self, title: str, body: str = "", path: str = "") -> Change:
@@ -122,8 +125,14 @@ class Planner:
         """Move daily logs older than `days` to memory/archive/memory/; links to them follow."""
         today = self.now().date()
         paths = [note.path for note in scan(self.roots).found]
-        old = [path for path in paths if path.startswith("memory/") and path.count("/") == 1
-               and (day := shown_day(path)) is not None and (today - day).days > days]
+        old = [
+            path
+            for path in paths
+            if path.startswith("memory/")
+            and path.count("/") == 1
+            and (day := shown_day(path)) is not None
+            and (today - day).days > days
+        ]
         return self._relinked(tidy.archive({path: self._note(path) for path in old}, paths, today, days))
 
     def budget(self, data: bytes | None = None) -> tuple[Budget, ...]:
@@ -142,8 +151,12 @@ class Planner:
 
     def _budgeted(self, change: Change) -> Change:
         """`change` with what it does to the curated note's budget among its notes."""
-        said = tuple(budget.effect(file.before, file.after, host) for file in change.files
-                     if file.path in ROOT_NOTES for host in self.hosts)
+        said = tuple(
+            budget.effect(file.before, file.after, host)
+            for file in change.files
+            if file.path in ROOT_NOTES
+            for host in self.hosts
+        )
         return replace(change, notes=change.notes + said)
 
     def _stored(self, path: str) -> str:

@@ -41,8 +41,16 @@ class Effect:
     without_vector: int
 
 
-def preview(store: Store, change: Change, query: str, settings: Settings, now: float, *,
-            asking: Provider | None, writing: Provider | None) -> Effect:
+def preview(
+    store: Store,
+    change: Change,
+    query: str,
+    settings: Settings,
+    now: float,
+    *,
+    asking: Provider | None,
+    writing: Provider | None,
+) -> Effect:
     """The answer to `query` as it is and as it would be after `change`. Takes as long as a search on a cold index.
 
     `asking` embeds the question, `writing` the new texts; either may be None. Raises IndexUnavailable, Unreadable,

@@ -32,7 +32,7 @@ class Spot:
 
     def texts(self) -> list[str]:
         """The lines themselves."""
-        return self.lines().texts()[self.first - 1:self.last]
+        return self.lines().texts()[self.first - 1 : self.last]
 
     def below_headings(self) -> list[int]:
         """The numbers of the lines that are no headings."""
@@ -63,8 +63,9 @@ class Spot:
         return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
 
 
-def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: bool = False,
-            source: bool = True) -> Change:
+def promote(
+    spot: Spot, target: str, into: bytes | None, *, to: str = "", move: bool = False, source: bool = True
+) -> Change:
     """Copy or move the lines of `spot` to the right heading of the note `target`, each with its source.
 
     `to` names the heading, by fuzzy match, and is made when none is like it; without it the heading is the one that
@@ -100,8 +101,9 @@ def place(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Sect
     return found, "" if found else headings.CATCH_ALL
 
 
-def _carry(kind: str, spot: Spot, items: list[str], target: str, into: bytes | None, to: str, *,
-           gone: Collection[int]) -> Change:
+def _carry(
+    kind: str, spot: Spot, items: list[str], target: str, into: bytes | None, to: str, *, gone: Collection[int]
+) -> Change:
     if target == spot.path:
         raise EditRefused(f"The lines are in {target} already.", "Name another note.")
     note = Lines.of(into, target)
@@ -135,7 +137,7 @@ def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:
         elif text[:1].isspace():
             out.append(text)
         elif item:
-            said = text[item.end():]
+            said = text[item.end() :]
             mark = item[2] if item[2] in "-*+" else "-"
             out.append(f"{mark} {_TIME.sub('', said, count=1) if timeless and _TIME.match(said) else said}{source}")
         elif number:
@@ -152,12 +154,12 @@ def _below(note: Lines, section: Section, items: list[str]) -> Lines:
     last = section.last
     while last > section.line and not texts[last - 1].strip():
         last -= 1
-    own = [item for text in texts[section.line:last] if (item := ITEM.match(text)) and not item[1]]
+    own = [item for text in texts[section.line : last] if (item := ITEM.match(text)) and not item[1]]
     mark = next((item[2] for item in reversed(own) if item[2] in "-*+"), "")
     if mark:
         items = [f"{mark}{item[1:]}" if item[:2] in ("- ", "* ", "+ ") else item for item in items]
     gap: list[str] = []
-    if not (own and _in_list(texts[section.line:last])) and last > 0 and (last > section.line or _airy(texts)):
+    if not (own and _in_list(texts[section.line : last])) and last > 0 and (last > section.line or _airy(texts)):
         gap = [""]
     return note.insert(last + 1, [*gap, *items])
 
@@ -170,8 +172,9 @@ def _in_list(body: Sequence[str]) -> bool:
 
 def _airy(texts: Sequence[str]) -> bool:
     """Whether the note has a blank line below most of its headings."""
-    below = [texts[section.line].strip() == "" for section in sections(texts)
-             if section.line and section.line < len(texts)]
+    below = [
+        texts[section.line].strip() == "" for section in sections(texts) if section.line and section.line < len(texts)
+    ]
     return sum(below) * 2 > len(below)
 
 

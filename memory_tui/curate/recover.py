@@ -44,7 +44,7 @@ def is_made(change: FileChange, now: bytes | None) -> bool:
         return now is not None and after is not None and now.startswith(after)
     if after is not None and now is not None and after.startswith(before):
         # Lines that were only added are there or not; a merge would add them a second time.
-        return now.startswith(before) and after[len(before):].strip(b"\r\n") in now[len(before):]
+        return now.startswith(before) and after[len(before) :].strip(b"\r\n") in now[len(before) :]
     there = merge(before, after, now)
     if there.merged is not None:
         return there.merged == now

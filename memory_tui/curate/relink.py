@@ -49,8 +49,8 @@ def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after:
         if not target or (after.find(link.written, here) == target and not _strays(link, path, here, target)):
             continue
         text, end = bare(out[link.line - 1]), end_of(out[link.line - 1])
-        spelled = text[link.start:link.end].replace(link.written, _spelled(link, target, here, after), 1)
-        out[link.line - 1] = text[:link.start] + spelled + text[link.end:] + end
+        spelled = text[link.start : link.end].replace(link.written, _spelled(link, target, here, after), 1)
+        out[link.line - 1] = text[: link.start] + spelled + text[link.end :] + end
     return Lines(lines.bom, tuple(out)).data
 
 

@@ -8,16 +8,34 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-Kind = Literal["secret", "bad date", "exact duplicate", "near duplicate", "paraphrase", "stale date", "dead path",
-               "over budget", "junk", "never recalled"]
+Kind = Literal[
+    "secret",
+    "bad date",
+    "exact duplicate",
+    "near duplicate",
+    "paraphrase",
+    "stale date",
+    "dead path",
+    "over budget",
+    "junk",
+    "never recalled",
+]
 Action = Literal["merge", "delete", "demote", "trash note", "rename", "archive note", "keep", "snooze"]
 
-TITLES: Mapping[Kind, str] = MappingProxyType({
-    "secret": "looks like a secret", "bad date": "a date that cannot be", "exact duplicate": "said twice",
-    "near duplicate": "said twice in nearly the same words", "paraphrase": "perhaps the same in other words",
-    "stale date": "a date that has passed", "dead path": "names a file that is not there",
-    "over budget": "beyond what a session reads", "junk": "looks like output of a tool",
-    "never recalled": "never recalled so far"})
+TITLES: Mapping[Kind, str] = MappingProxyType(
+    {
+        "secret": "looks like a secret",
+        "bad date": "a date that cannot be",
+        "exact duplicate": "said twice",
+        "near duplicate": "said twice in nearly the same words",
+        "paraphrase": "perhaps the same in other words",
+        "stale date": "a date that has passed",
+        "dead path": "names a file that is not there",
+        "over budget": "beyond what a session reads",
+        "junk": "looks like output of a tool",
+        "never recalled": "never recalled so far",
+    }
+)
 """What a person is told of each kind, the most pressing first."""
 
 

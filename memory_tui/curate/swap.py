@@ -51,8 +51,9 @@ def tag(change: int, number: int) -> str:
     return f".memory-tui-{change}-{number}"
 
 
-def write_beside(folder: Folder, hidden: str, data: bytes, like: os.stat_result | None,
-                 mode: int = 0, mtime_ns: int = 0) -> None:
+def write_beside(
+    folder: Folder, hidden: str, data: bytes, like: os.stat_result | None, mode: int = 0, mtime_ns: int = 0
+) -> None:
     """Write `data` whole and flushed as `hidden`.new, with mode and owner of `like`. Raises OSError.
 
     `mode` and `mtime_ns` are for a note that is like none, 0 for the usual.
@@ -62,7 +63,7 @@ def write_beside(folder: Folder, hidden: str, data: bytes, like: os.stat_result 
     try:
         view = memoryview(data)
         while view:
-            view = view[os.write(descriptor, view):]
+            view = view[os.write(descriptor, view) :]
         _dress(descriptor, like, mode)
         if mtime_ns and os.utime in os.supports_fd:
             os.utime(descriptor, ns=(mtime_ns, mtime_ns))
@@ -149,12 +150,12 @@ def append(folder: Folder, name: str, before: bytes, added: bytes) -> tuple[byte
             raise Moved(seen)
         end = _write_at_end(folder, name, added, os.fstat(reading))
         now = contents(reading, name)
-        if not same_file(os.fstat(reading), folder.status(name)) or now[end - len(added):end] != added:
+        if not same_file(os.fstat(reading), folder.status(name)) or now[end - len(added) : end] != added:
             # Somebody put another file in its place, or wrote it anew.
             theirs = folder.read(name)
             if theirs is None or not theirs.startswith(now[:end]):
                 raise Moved(theirs)
-        return now[:end - len(added)], now[:end]
+        return now[: end - len(added)], now[:end]
     finally:
         os.close(reading)
 
@@ -178,8 +179,10 @@ def refuse_unwritable(folder: Folder, name: str, path: str) -> None:
     if status is not None and not _may_write(os.path.join(folder.absolute, name)):  # noqa: PTH118
         raise ReadOnly(f"{path} may not be written by you.", "Check its owner and its permissions.")
     if not _may_write(folder.absolute):
-        raise ReadOnly(f"The folder of {path} may not be written, so nothing in it can be changed in one step.",
-                       "Check the permissions of the folder.")
+        raise ReadOnly(
+            f"The folder of {path} may not be written, so nothing in it can be changed in one step.",
+            "Check the permissions of the folder.",
+        )
 
 
 def _may_write(path: str) -> bool:
@@ -293,7 +296,7 @@ def _write_at_end(folder: Folder, name: str, added: bytes, expected: os.stat_res
             raise Moved(folder.read(name))
         view = memoryview(added)
         while view:
-            view = view[os.write(descriptor, view):]
+            view = view[os.write(descriptor, view) :]
         end = os.lseek(descriptor, 0, os.SEEK_CUR)
         os.fsync(descriptor)
         return end

@@ -78,8 +78,11 @@ def rename(path: str, new: str, note: Stored) -> Change:
 
 def moves(change: Change) -> dict[str, str]:
     """Which notes a change moves, and where to: each is a note that comes, followed by one that goes."""
-    return {gone.path: new.path for new, gone in pairwise(change.files)
-            if new.before is None and gone.after is None and new.after == gone.before}
+    return {
+        gone.path: new.path
+        for new, gone in pairwise(change.files)
+        if new.before is None and gone.after is None and new.after == gone.before
+    }
 
 
 def archive(notes: Mapping[str, Stored], taken: Iterable[str], today: dt.date, days: int) -> Change:
@@ -87,12 +90,19 @@ def archive(notes: Mapping[str, Stored], taken: Iterable[str], today: dt.date, d
 
     Only logs directly below memory/ with a day in their name are moved. Raises EditRefused when there are none.
     """
-    old = [path for path in sorted(notes) if path.count("/") == 1 and path.startswith("memory/")
-           and (day := shown_day(path)) is not None and (today - day).days > days]
+    old = [
+        path
+        for path in sorted(notes)
+        if path.count("/") == 1
+        and path.startswith("memory/")
+        and (day := shown_day(path)) is not None
+        and (today - day).days > days
+    ]
     exists = set(taken)
     targets = {path: f"{ARCHIVE}/{path.rpartition('/')[2]}" for path in old}
-    notes_on = tuple(f"{target} is there already, so {path} stays." for path, target in targets.items()
-                     if target in exists)
+    notes_on = tuple(
+        f"{target} is there already, so {path} stays." for path, target in targets.items() if target in exists
+    )
     moved = [path for path in old if targets[path] not in exists]
     if not moved:
         raise EditRefused(f"No daily log is older than {days} days.", " ".join(notes_on) or "Nothing was moved.")

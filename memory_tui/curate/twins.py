@@ -56,7 +56,7 @@ def nearly_same(found: Sequence[Entry], stopped: Callable[[], bool] = lambda: Fa
     counts: Counter[str] = Counter()
     for start in range(0, len(words), _OFTEN):
         # All at once would keep every other thread waiting for as long as it takes.
-        counts.update(chain.from_iterable(words[start:start + _OFTEN]))
+        counts.update(chain.from_iterable(words[start : start + _OFTEN]))
     telling = {token for token, count in counts.items() if 1 < count <= _RARE}
     where: dict[str, list[int]] = defaultdict(list)
     taken: set[int] = set()
@@ -88,8 +88,12 @@ def _alike(a: str, b: str) -> bool:
     return _NUMBER.sub("0", a) != _NUMBER.sub("0", b)
 
 
-def close(vectors: npt.NDArray[np.float32], group: npt.NDArray[np.int32], least: float = _CLOSE,
-          stopped: Callable[[], bool] = lambda: False) -> list[tuple[int, int, float]]:
+def close(
+    vectors: npt.NDArray[np.float32],
+    group: npt.NDArray[np.int32],
+    least: float = _CLOSE,
+    stopped: Callable[[], bool] = lambda: False,
+) -> list[tuple[int, int, float]]:
     """Pairs of rows of different groups that are each other's nearest, with their cosine, the closest first.
 
     `vectors` are unit rows (n, dims) or zeros; a pair has to stand out from what any two of them are like. Raises
@@ -105,17 +109,20 @@ def close(vectors: npt.NDArray[np.float32], group: npt.NDArray[np.int32], least:
     for start in range(0, count, _BLOCK):
         if stopped():
             raise Cancelled
-        block = rows[start:start + _BLOCK] @ rows.T
+        block = rows[start : start + _BLOCK] @ rows.T
         for first, last in bounds:
             if first < start + _BLOCK and last > start:
-                block[max(0, first - start):last - start, first:last] = -1.0
+                block[max(0, first - start) : last - start, first:last] = -1.0
         nearest = block.argmax(axis=1)
-        best[order[start:start + _BLOCK]] = order[nearest]
-        value[order[start:start + _BLOCK]] = block[np.arange(len(block)), nearest]
+        best[order[start : start + _BLOCK]] = order[nearest]
+        value[order[start : start + _BLOCK]] = block[np.arange(len(block)), nearest]
     mean, deviation = _spread(rows, bounds)
     unusual = mean + 4.0 * deviation
-    found = [(at, int(best[at]), float(value[at])) for at in range(count)
-             if best[best[at]] == at and at < best[at] and value[at] >= max(least, min(unusual, 0.985))]
+    found = [
+        (at, int(best[at]), float(value[at]))
+        for at in range(count)
+        if best[best[at]] == at and at < best[at] and value[at] >= max(least, min(unusual, 0.985))
+    ]
     return sorted(found, key=lambda pair: -pair[2])
 
 
@@ -124,6 +131,7 @@ def _spread(rows: npt.NDArray[np.float32], bounds: Sequence[tuple[int, int]]) ->
 
     The products of all rows of a matrix V sum to |sum of V's rows|^2, and their squares to |V^T V|^2 (Frobenius).
     """
+
     def sums(part: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         gram = part.T @ part if len(part) > part.shape[1] else part @ part.T
         return np.array([np.square(part.sum(axis=0)).sum(), np.square(gram).sum(), float(len(part)) ** 2])

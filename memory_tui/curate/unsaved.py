@@ -42,8 +42,12 @@ class Typing:
 
     def keep(self, turn: int, text: str, before: bytes | None) -> None:
         """Keep `text`, in the place of what was kept last. Raises EditRefused when the disk does not take it."""
-        line = {"path": self._path, "at": time.time(), "text": text,
-                "before": None if before is None else base64.b64encode(before).decode("ascii")}
+        line = {
+            "path": self._path,
+            "at": time.time(),
+            "text": text,
+            "before": None if before is None else base64.b64encode(before).decode("ascii"),
+        }
         with self._lock:
             if self._late(turn):
                 return
@@ -53,8 +57,10 @@ class Typing:
                 write_private(beside, json.dumps(line).encode("ascii"))
                 beside.replace(self._file)
             except OSError as error:
-                raise EditRefused(f"What you type is not kept against a crash: {error.strerror or error}.",
-                                  "ctrl+s writes the note itself.") from None
+                raise EditRefused(
+                    f"What you type is not kept against a crash: {error.strerror or error}.",
+                    "ctrl+s writes the note itself.",
+                ) from None
 
     def drop(self, turn: int) -> None:
         """It is in the note, or nobody wants it. Raises EditRefused when it cannot be removed."""
@@ -65,8 +71,9 @@ class Typing:
                 for file in self._files:
                     file.unlink(missing_ok=True)
             except OSError as error:
-                raise EditRefused(f"What was typed is still kept: {error.strerror or error}.",
-                                  f"Remove it from {self._folder}.") from None
+                raise EditRefused(
+                    f"What was typed is still kept: {error.strerror or error}.", f"Remove it from {self._folder}."
+                ) from None
 
     def _late(self, turn: int) -> bool:
         late = turn < self._turn
@@ -89,8 +96,13 @@ def _read(file: Path) -> Unsaved | None:
     try:
         fields = json.loads(file.read_bytes())
         before = fields["before"]
-        one = Unsaved(str(fields["path"]), float(fields["at"]),
-                      None if before is None else base64.b64decode(before), str(fields["text"]), file)
+        one = Unsaved(
+            str(fields["path"]),
+            float(fields["at"]),
+            None if before is None else base64.b64decode(before),
+            str(fields["text"]),
+            file,
+        )
     except (OSError, ValueError, TypeError, KeyError):
         return None
     if one.at < time.time() - KEEP_DAYS * 86_400:

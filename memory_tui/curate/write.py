@@ -84,9 +84,13 @@ def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, *, late:
     now = change
     for number in range(_ROUNDS):
         try:
-            if not late and now.before is not None and now.after is not None and _only_adds(
-                    folder, name, now.before, now.after):
-                return Written(change.path, *swap.append(folder, name, now.before, now.after[len(now.before):]))
+            if (
+                not late
+                and now.before is not None
+                and now.after is not None
+                and _only_adds(folder, name, now.before, now.after)
+            ):
+                return Written(change.path, *swap.append(folder, name, now.before, now.after[len(now.before) :]))
             now, found = _once(folder, name, hidden, now, insist=number > _PATIENCE, late=late)
         except Moved as news:
             now = replace(now, before=news.theirs, after=_merged(change.path, now.before, now.after, news.theirs, late))
@@ -134,8 +138,9 @@ def _give_back(folder: Folder, name: str, change: FileChange, hidden: str) -> No
             _rounds(folder, name, replace(change, before=theirs, after=change.after + end + theirs), hidden)
 
 
-def _once(folder: Folder, name: str, hidden: str, change: FileChange, *,
-          insist: bool, late: bool) -> tuple[FileChange, swap.Swapped]:
+def _once(
+    folder: Folder, name: str, hidden: str, change: FileChange, *, insist: bool, late: bool
+) -> tuple[FileChange, swap.Swapped]:
     """One attempt: the change as it came to be, and the file it displaced. Raises Moved, Touching.
 
     With `insist` a note that is written all the time is exchanged as it is, because what was displaced is merged in.
@@ -174,8 +179,9 @@ def _only_adds(folder: Folder, name: str, before: bytes, after: bytes) -> bool:
     return status is not None and status.st_nlink == 1
 
 
-def _merged(path: str, base: bytes | None, mine: bytes | None, theirs: bytes | None,
-            late: bool = False) -> bytes | None:
+def _merged(
+    path: str, base: bytes | None, mine: bytes | None, theirs: bytes | None, late: bool = False
+) -> bytes | None:
     found = merge(base, mine, theirs, mine_first=late)
     # A note that both agree to remove is merged, and None like one that cannot be.
     if found.merged is None and (mine is not None or theirs is not None):

@@ -35,8 +35,20 @@ No note holds all the words of any of them, so keyword search that joins words w
 answered by notes that hold some.
 """
 
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-           "November", "December")
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _TEMPLATE_DAY = re.compile(r"day-(\d{3})")
 _PLACEHOLDER = re.compile(r"\{(date|weekday|long|month|zh)([+-]\d+)?\}")
@@ -88,16 +100,22 @@ def materialize(target: Path, today: dt.date) -> Path:
     try:
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
-            raise WorkspaceError(f"{target} is not empty; the sample workspace is only copied into an empty folder.",
-                                 "Name a folder that does not exist yet.")
+            raise WorkspaceError(
+                f"{target} is not empty; the sample workspace is only copied into an empty folder.",
+                "Name a folder that does not exist yet.",
+            )
         for template, text in _templates(files(__name__) / "workspace"):
             _write(target, template, text, today)
     except FileExistsError:
-        raise WorkspaceError(f"{target} is a file, so the sample workspace cannot be copied into it.",
-                             "Name a folder that does not exist yet.") from None
+        raise WorkspaceError(
+            f"{target} is a file, so the sample workspace cannot be copied into it.",
+            "Name a folder that does not exist yet.",
+        ) from None
     except OSError as error:
-        raise WorkspaceError(f"The sample workspace cannot be written to {target}: {error.strerror or error}.",
-                             "Name a folder you may write to.") from error
+        raise WorkspaceError(
+            f"The sample workspace cannot be written to {target}: {error.strerror or error}.",
+            "Name a folder you may write to.",
+        ) from error
     return target
 
 

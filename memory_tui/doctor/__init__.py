@@ -56,8 +56,15 @@ def examine(engine: Engine, checks: Sequence[Check] = CHECKS, deadline: float = 
         del left[result.check.key]
         yield result
     for check in left.values():
-        yield Result(check, Finding("no answer", f"Still running after {deadline:g} s.",
-                                    "Ask again; if it stays so, the provider or the disk hangs."), deadline * 1000)
+        yield Result(
+            check,
+            Finding(
+                "no answer",
+                f"Still running after {deadline:g} s.",
+                "Ask again; if it stays so, the provider or the disk hangs.",
+            ),
+            deadline * 1000,
+        )
 
 
 def verdict(results: Sequence[Result]) -> int:

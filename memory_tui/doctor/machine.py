@@ -17,8 +17,23 @@ from memory_tui.doctor.record import Check, Finding, failed, ok, skipped, warnin
 if TYPE_CHECKING:
     from memory_tui.engine import Engine
 
-_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afpfs", "fuse.sshfs", "vboxsf", "davfs", "ceph",
-                      "fuse.rclone", "fuse.s3fs"})
+_NETWORK = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "9p",
+        "afpfs",
+        "fuse.sshfs",
+        "vboxsf",
+        "davfs",
+        "ceph",
+        "fuse.rclone",
+        "fuse.s3fs",
+    }
+)
 """File systems on which locks, shared memory or change events are not to be relied on."""
 _LEAST_FREE = 200_000_000
 _SIGHT_SECONDS = 3.0
@@ -55,8 +70,11 @@ def _trigram(engine: Engine) -> Finding:
     if engine.settings.word("store.fts.tokenizer") != "trigram":
         return skipped("The configuration does not ask for trigrams.")
     reason = abilities.trigram()
-    return warning(f"No trigrams: {reason}. unicode61 cuts the words.", "Leave store.fts.tokenizer out.") if reason \
+    return (
+        warning(f"No trigrams: {reason}. unicode61 cuts the words.", "Leave store.fts.tokenizer out.")
+        if reason
         else ok("A table was made, filled and searched.")
+    )
 
 
 def _vec0(engine: Engine) -> Finding:
@@ -66,8 +84,10 @@ def _vec0(engine: Engine) -> Finding:
         return skipped("store.vector.enabled is off; numpy compares the vectors, with the same answers.")
     reason = trials.nearest()
     if reason:
-        return warning(f"sqlite-vec is not used: {reason}. numpy answers the same.",
-                       "Reinstall sqlite-vec, or set store.vector.enabled to false.")
+        return warning(
+            f"sqlite-vec is not used: {reason}. numpy answers the same.",
+            "Reinstall sqlite-vec, or set store.vector.enabled to false.",
+        )
     return ok("A vec0 table was made, filled and asked for the nearest vector.")
 
 
@@ -77,8 +97,10 @@ def _clock(engine: Engine) -> Finding:
         return failed(f"This machine believes it is {time.strftime('%Y-%m-%d', time.gmtime(now))}.", "Set the clock.")
     ahead = [row.path for row in engine.files() if row.mtime > now + 86_400]
     if ahead:
-        return warning(f"Saved more than a day in the future by this clock: {', '.join(ahead[:3])}.",
-                       "Check the clock of this machine and of the one that saves the notes.")
+        return warning(
+            f"Saved more than a day in the future by this clock: {', '.join(ahead[:3])}.",
+            "Check the clock of this machine and of the one that saves the notes.",
+        )
     return ok("No note was saved in the future.")
 
 
@@ -87,8 +109,10 @@ def _terminal(_: Engine) -> Finding:
     stream = sys.__stdout__
     written = stream.encoding if stream is not None else "utf-8"
     if written.lower().replace("-", "") not in ("utf8", "utf8sig", "cp65001"):
-        return warning(f"Output is written as {written}: other letters become question marks.",
-                       "Set LANG to a UTF-8 locale, for instance C.UTF-8.")
+        return warning(
+            f"Output is written as {written}: other letters become question marks.",
+            "Set LANG to a UTF-8 locale, for instance C.UTF-8.",
+        )
     if os.environ.get("TERM", "") == "dumb":
         return warning("TERM is dumb: the app cannot draw there.", "Use a terminal, or the commands.")
     return ok(f"UTF-8, TERM {os.environ.get('TERM', 'not set')}.")
@@ -114,8 +138,10 @@ def _free_space(engine: Engine) -> Finding:
     size = engine.plan.index.stat().st_size if engine.plan.index.exists() else 0
     needed = max(_LEAST_FREE, 2 * size)
     if free < needed:
-        return warning(f"{free / 1e6:,.0f} MB are free where the index is; a rebuild needs up to {needed / 1e6:,.0f}.",
-                       "Make room, or name another place with --index.")
+        return warning(
+            f"{free / 1e6:,.0f} MB are free where the index is; a rebuild needs up to {needed / 1e6:,.0f}.",
+            "Make room, or name another place with --index.",
+        )
     return ok(f"{free / 1e9:,.1f} GB are free where the index is.")
 
 
@@ -138,16 +164,19 @@ def _file_system(path: Path) -> str:
 def _index_file_system(engine: Engine) -> Finding:
     kind = _file_system(engine.plan.index.parent)
     if kind in _NETWORK:
-        return failed(f"The index is on {kind}, where SQLite's log is not safe.",
-                      "Name a file on a local disk with --index.")
+        return failed(
+            f"The index is on {kind}, where SQLite's log is not safe.", "Name a file on a local disk with --index."
+        )
     return ok(f"The index is on {kind}.") if kind else skipped("This system does not tell file systems.")
 
 
 def _notes_file_system(engine: Engine) -> Finding:
     kind = _file_system(engine.workspace)
     if kind in _NETWORK:
-        return warning(f"The notes are on {kind}: changes made elsewhere may not be announced.",
-                       "Leave sync.onSearch on; it looks before each search.")
+        return warning(
+            f"The notes are on {kind}: changes made elsewhere may not be announced.",
+            "Leave sync.onSearch on; it looks before each search.",
+        )
     return ok(f"The notes are on {kind}.") if kind else skipped("This system does not tell file systems.")
 
 
@@ -158,8 +187,9 @@ def _watch_limit(engine: Engine) -> Finding:
         return skipped("This system has no such limit.")
     folders = len({row.path.rpartition("/")[0] for row in engine.files()}) + len(engine.plan.roots.extra)
     if folders * 2 > limit:
-        return warning(f"{limit:,} folders may be watched, and the notes are in {folders:,}.",
-                       "Raise fs.inotify.max_user_watches.")
+        return warning(
+            f"{limit:,} folders may be watched, and the notes are in {folders:,}.", "Raise fs.inotify.max_user_watches."
+        )
     return ok(f"{limit:,} folders may be watched; the notes are in {folders:,}.")
 
 
@@ -172,8 +202,9 @@ def _sees_a_save(_: Engine) -> Finding:
         def look() -> None:
             nonlocal refused
             try:
-                for changes in watchfiles.watch(folder, stop_event=stop, rust_timeout=100, yield_on_timeout=True,
-                                                debounce=50):
+                for changes in watchfiles.watch(
+                    folder, stop_event=stop, rust_timeout=100, yield_on_timeout=True, debounce=50
+                ):
                     if changes:
                         seen.set()
                         return
@@ -196,8 +227,9 @@ def _sees_a_save(_: Engine) -> Finding:
     if seen.is_set():
         return ok(f"A file that was saved was noticed within {took:.0f} ms.")
     told = f"no watch was given: {refused}" if refused else f"nothing was announced within {_SIGHT_SECONDS:.0f} s"
-    return warning(f"A file was saved, and {told}.",
-                   "Leave sync.onSearch on; in a container, set WATCHFILES_FORCE_POLLING=true.")
+    return warning(
+        f"A file was saved, and {told}.", "Leave sync.onSearch on; in a container, set WATCHFILES_FORCE_POLLING=true."
+    )
 
 
 def _terminal_tools(_: Engine) -> Finding:

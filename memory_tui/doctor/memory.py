@@ -29,8 +29,9 @@ def _fresh(engine: Engine) -> Finding:
     if not status.files:
         return failed("Nothing is indexed yet.", _REINDEX)
     if pending:
-        return warning(f"{plural(len(pending), 'note')} not searchable as on disk, for instance {pending[0].path}.",
-                       _REINDEX)
+        return warning(
+            f"{plural(len(pending), 'note')} not searchable as on disk, for instance {pending[0].path}.", _REINDEX
+        )
     return ok(f"{status.freshness.fresh} of {status.freshness.total} notes are indexed as they are on disk.")
 
 
@@ -40,8 +41,9 @@ def _vectors(engine: Engine) -> Finding:
         return skipped("Only words are searched, as asked.")
     missing = status.chunks - status.embedded
     if missing > 0:
-        return warning(f"{plural(missing, 'chunk')} of {status.chunks:,} have no vector: meaning cannot find them.",
-                       _REINDEX)
+        return warning(
+            f"{plural(missing, 'chunk')} of {status.chunks:,} have no vector: meaning cannot find them.", _REINDEX
+        )
     return ok(f"All {status.chunks:,} chunks have a vector of {status.vector['dims']} dimensions.")
 
 
@@ -60,8 +62,10 @@ def _remeasured(engine: Engine) -> Finding:
         return skipped("There is no vector to compare with.")
     path, cosine = found
     if cosine < 0.99:
-        return failed(f"A chunk of {path} embedded anew is {cosine:.3f} like its stored vector; it should be 1.",
-                      "The model has changed under its name. " + _REBUILD)
+        return failed(
+            f"A chunk of {path} embedded anew is {cosine:.3f} like its stored vector; it should be 1.",
+            "The model has changed under its name. " + _REBUILD,
+        )
     return ok(f"A chunk of {path} embedded anew is {cosine:.4f} like its stored vector.")
 
 
@@ -71,13 +75,16 @@ def _finds_itself(engine: Engine) -> Finding:
         return skipped("There is no chunk to look for.")
     ref, text = sample
     words = " ".join(text.split()[:30])
-    settings = engine.settings.update({"query.minScore": 0.0, "query.hybrid.temporalDecay.enabled": False},
-                                      "the doctor")
+    settings = engine.settings.update(
+        {"query.minScore": 0.0, "query.hybrid.temporalDecay.enabled": False}, "the doctor"
+    )
     trace = engine.rank(engine.gather(words[:400]), settings)
     place = next((at for at, hit in enumerate(trace.recalled, 1) if hit.chunk.path == ref.path), 0)
     if not place:
-        return warning(f"The first words of {ref.path}:{ref.start_line} do not find that note.",
-                       f"memory-tui why '...' {ref.path}:{ref.start_line} tells the gate that stops it.")
+        return warning(
+            f"The first words of {ref.path}:{ref.start_line} do not find that note.",
+            f"memory-tui why '...' {ref.path}:{ref.start_line} tells the gate that stops it.",
+        )
     return ok(f"The first words of {ref.path}:{ref.start_line} find it as number {place} ({trace.mode}).")
 
 
@@ -106,8 +113,10 @@ def _provider_call(engine: Engine) -> Finding:
     began = time.perf_counter()
     probe = engine.status(deep=True).embedding_probe or {}
     if not probe.get("ok"):
-        return failed(f"A text was not embedded: {probe.get('error') or 'no answer'}.",
-                      "memory-tui status tells the state of the provider and what to do.")
+        return failed(
+            f"A text was not embedded: {probe.get('error') or 'no answer'}.",
+            "memory-tui status tells the state of the provider and what to do.",
+        )
     return ok(f"A text was embedded in {(time.perf_counter() - began) * 1000:.0f} ms.")
 
 
@@ -118,8 +127,9 @@ def _theirs(engine: Engine) -> Finding:
     if config.kind != "openclaw":
         return skipped("The configuration is not OpenClaw's.")
     try:
-        found = compare.compare_workspace(roots, compare.database(config),
-                                          compare.wanted(config, engine.settings, roots))
+        found = compare.compare_workspace(
+            roots, compare.database(config), compare.wanted(config, engine.settings, roots)
+        )
     except MemoryTuiError as error:
         return warning(error.message, error.next_step or "memory-tui compare-index tells more.")
     if found.state != "ok":

@@ -30,8 +30,10 @@ def _workspace(engine: Engine) -> Finding:
 def _there(engine: Engine) -> Finding:
     rows = [row for row in engine.files() if row.state != "left out"]
     if not rows:
-        return failed(f"There is no note in {engine.workspace}.",
-                      "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace.")
+        return failed(
+            f"There is no note in {engine.workspace}.",
+            "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace.",
+        )
     return ok(f"{plural(len(rows), 'note')}, {plural(sum(row.chunks for row in rows), 'chunk')}.")
 
 
@@ -48,11 +50,15 @@ def _all_read(engine: Engine) -> Finding:
     status = engine.status()
     bad, left = status.freshness.failed, status.freshness.left_out
     if bad:
-        return failed(f"{plural(len(bad), 'note')} cannot be read, for instance {bad[0].path}: {bad[0].detail}",
-                      "Mend or move it; memory-tui status lists them all.")
+        return failed(
+            f"{plural(len(bad), 'note')} cannot be read, for instance {bad[0].path}: {bad[0].detail}",
+            "Mend or move it; memory-tui status lists them all.",
+        )
     if left:
-        return warning(f"{plural(len(left), 'path')} left out, for instance {left[0].path}: {left[0].detail}",
-                       "memory-tui why-file PATH tells the rule.")
+        return warning(
+            f"{plural(len(left), 'path')} left out, for instance {left[0].path}: {left[0].detail}",
+            "memory-tui why-file PATH tells the rule.",
+        )
     return ok("Every note could be read, and nothing is left out.")
 
 

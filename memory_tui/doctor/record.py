@@ -42,9 +42,15 @@ class Result:
 
     def as_dict(self) -> dict[str, object]:
         """The result as JSON-ready fields."""
-        return {"check": self.check.key, "group": self.check.group, "title": self.check.title,
-                "state": self.finding.state, "evidence": self.finding.evidence, "fix": self.finding.fix,
-                "milliseconds": round(self.milliseconds, 1)}
+        return {
+            "check": self.check.key,
+            "group": self.check.group,
+            "title": self.check.title,
+            "state": self.finding.state,
+            "evidence": self.finding.evidence,
+            "fix": self.finding.fix,
+            "milliseconds": round(self.milliseconds, 1),
+        }
 
 
 def ok(evidence: str) -> Finding:

@@ -23,8 +23,10 @@ def _configuration(engine: Engine) -> Finding:
     if config.path is None:
         return ok("There is no configuration; the defaults hold.")
     if config.found:
-        return warning(f"{plural(len(config.found), 'value')} not used as written: {config.found[0]}",
-                       "memory-tui config lists every value and where it is from.")
+        return warning(
+            f"{plural(len(config.found), 'value')} not used as written: {config.found[0]}",
+            "memory-tui config lists every value and where it is from.",
+        )
     return ok(f"{config.path} is understood from end to end.")
 
 
@@ -46,8 +48,11 @@ def _keyword_gate(engine: Engine) -> Finding:
         return skipped("These rules work out both sides of every hit.")
     if weight <= floor:
         relaxed = " unless nothing else passes" if rules.relaxed_floor else ""
-        return warning(f"A hit by words alone scores at most {weight:g}, and minScore is {floor:g}: it is never "
-                       f"recalled{relaxed}.", "Set minScore below textWeight, or try the profile recommended.")
+        return warning(
+            f"A hit by words alone scores at most {weight:g}, and minScore is {floor:g}: it is never "
+            f"recalled{relaxed}.",
+            "Set minScore below textWeight, or try the profile recommended.",
+        )
     return ok(f"A hit by words alone can score {weight:g}, over minScore {floor:g}.")
 
 
@@ -61,17 +66,21 @@ def _forgetting(engine: Engine) -> Finding:
     half = settings.number(f"{_DECAY}.halfLifeDays")
     days = half * math.log2(1 / floor)
     dated = sum(row.day is not None for row in engine.files())
-    return warning(f"With a half-life of {half:g} days even a perfect hit is below minScore {floor:g} after "
-                   f"{days:.0f} days; {plural(dated, 'note')} carry a date.",
-                   "Raise the half-life or lower minScore; memory-tui why shows what that brings.")
+    return warning(
+        f"With a half-life of {half:g} days even a perfect hit is below minScore {floor:g} after "
+        f"{days:.0f} days; {plural(dated, 'note')} carry a date.",
+        "Raise the half-life or lower minScore; memory-tui why shows what that brings.",
+    )
 
 
 def _kept_fresh(engine: Engine) -> Finding:
     settings = engine.settings
     on = [name for name in ("sync.watch", "sync.onSearch", "sync.onSessionStart") if settings.on(name)]
     if not on:
-        return warning("Nothing brings the index up to date by itself: watch, onSearch and onSessionStart are off.",
-                       "Switch one of them on.")
+        return warning(
+            "Nothing brings the index up to date by itself: watch, onSearch and onSessionStart are off.",
+            "Switch one of them on.",
+        )
     return ok(f"{', '.join(on)} keep the index fresh.")
 
 
@@ -81,19 +90,25 @@ def _weights(engine: Engine) -> Finding:
     if vector == text == 0:
         return warning("Both weights are 0; 0.7 and 0.3 are used.", "Set one of them.")
     if abs(vector + text - 1) > 1e-6:
-        return warning(f"The weights {vector:g} and {text:g} do not add up to 1; they are made to.",
-                       "Write what they come to.")
+        return warning(
+            f"The weights {vector:g} and {text:g} do not add up to 1; they are made to.", "Write what they come to."
+        )
     return ok(f"Meaning counts {vector:g}, words count {text:g}.")
 
 
 def _results(engine: Engine) -> Finding:
     settings = engine.settings
     results = settings.whole("query.maxResults")
-    looked_at = candidate_limit(results, settings.whole("query.hybrid.candidateMultiplier"),
-                                profiles.get(settings.word("profile")).fewest_candidates)
+    looked_at = candidate_limit(
+        results,
+        settings.whole("query.hybrid.candidateMultiplier"),
+        profiles.get(settings.word("profile")).fewest_candidates,
+    )
     if results > looked_at:
-        return warning(f"{results} results are asked for, and {looked_at} candidates a side are looked at.",
-                       f"Ask for {looked_at} or fewer.")
+        return warning(
+            f"{results} results are asked for, and {looked_at} candidates a side are looked at.",
+            f"Ask for {looked_at} or fewer.",
+        )
     return ok(f"{plural(results, 'result')} of up to {looked_at} candidates a side.")
 
 
@@ -103,8 +118,10 @@ def _sessions(engine: Engine) -> Finding:
     if not isinstance(asked, tuple) or "sessions" not in asked:
         return skipped("Transcripts are not asked for.")
     if config.value("experimental.sessionMemory") is not True:
-        return warning("Transcripts are among the sources, but experimental.sessionMemory is off: nothing is searched "
-                       "there.", "Set experimental.sessionMemory to true.")
+        return warning(
+            "Transcripts are among the sources, but experimental.sessionMemory is off: nothing is searched there.",
+            "Set experimental.sessionMemory to true.",
+        )
     return ok("Transcripts are searched.")
 
 

@@ -27,8 +27,10 @@ class Absent:
 
     def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:  # noqa: ARG002
         """Raises ProviderError, always."""
-        raise ProviderError("No embedding provider is chosen, so there are no vectors; search goes by words alone.",
-                            "Use `--provider builtin` for vectors.")
+        raise ProviderError(
+            "No embedding provider is chosen, so there are no vectors; search goes by words alone.",
+            "Use `--provider builtin` for vectors.",
+        )
 
     def health(self) -> Health:
         """Well: having no vectors was the choice."""

@@ -81,7 +81,8 @@ class Background:
             self._loop.set_default_executor(_Daemons())
             self._stop = asyncio.Event()
             self._thread = threading.Thread(
-                target=self._serve, args=(self._loop, self._stop), name="embed-http", daemon=True)
+                target=self._serve, args=(self._loop, self._stop), name="embed-http", daemon=True
+            )
             self._thread.start()
         return self._loop
 

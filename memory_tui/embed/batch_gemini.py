@@ -12,8 +12,13 @@ from memory_tui.embed.batch import Line, Look, Phase, Upload, failure_of, fields
 from memory_tui.embed.wire import Wire
 
 _PHASES: Mapping[str, Phase] = {
-    "SUCCEEDED": "completed", "COMPLETED": "completed", "DONE": "completed", "FAILED": "failed",
-    "CANCELLED": "cancelled", "CANCELED": "cancelled", "EXPIRED": "expired",
+    "SUCCEEDED": "completed",
+    "COMPLETED": "completed",
+    "DONE": "completed",
+    "FAILED": "failed",
+    "CANCELLED": "cancelled",
+    "CANCELED": "cancelled",
+    "EXPIRED": "expired",
 }
 
 
@@ -36,10 +41,15 @@ class GeminiBatches:
         root = base.replace("/v1beta", "/upload/v1beta") if "/v1beta" in base else f"{base}/upload"
         boundary = f"memory-tui-{hashlib.sha256(lines).hexdigest()}"
         told = json.dumps({"file": {"displayName": name, "mimeType": "application/jsonl"}})
-        head = (f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{told}\r\n--{boundary}\r\n"
-                "Content-Type: application/jsonl\r\n\r\n")
-        return Upload(f"{root}/files?uploadType=multipart", f"multipart/related; boundary={boundary}",
-                      head.encode() + lines + f"\r\n--{boundary}--\r\n".encode())
+        head = (
+            f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{told}\r\n--{boundary}\r\n"
+            "Content-Type: application/jsonl\r\n\r\n"
+        )
+        return Upload(
+            f"{root}/files?uploadType=multipart",
+            f"multipart/related; boundary={boundary}",
+            head.encode() + lines + f"\r\n--{boundary}--\r\n".encode(),
+        )
 
     def file_id(self, answer: object) -> str:
         """`file.name`, which is `files/<id>`."""
@@ -48,7 +58,8 @@ class GeminiBatches:
     def create(self, file_id: str) -> tuple[str, Mapping[str, object]]:
         """A job that bears the name of its file, by which it can be found again."""
         return f"/models/{self.wire.model}:asyncBatchEmbedContent", {
-            "batch": {"displayName": _named(file_id), "inputConfig": {"file_name": file_id}}}
+            "batch": {"displayName": _named(file_id), "inputConfig": {"file_name": file_id}}
+        }
 
     def job_id(self, answer: object) -> str:
         """`name`, which is `batches/<id>`."""
@@ -61,8 +72,11 @@ class GeminiBatches:
     def find(self, answer: object, file_id: str) -> str:
         """By the name that `create` gave."""
         jobs = fields(answer).get("operations") or fields(answer).get("batches")
-        found = [job for job in jobs if _named(file_id) in (
-            text(job, "displayName"), text(job, "metadata", "displayName"))] if isinstance(jobs, list) else []
+        found = (
+            [job for job in jobs if _named(file_id) in (text(job, "displayName"), text(job, "metadata", "displayName"))]
+            if isinstance(jobs, list)
+            else []
+        )
         return self.job_id(found[0]) if found else ""
 
     def job(self, job_id: str) -> str:
@@ -82,13 +96,22 @@ class GeminiBatches:
             phase = "failed" if "error" in told else "completed"
         elif not state and "metadata" not in told and "name" not in told:
             raise Malformed("a job without a state")
-        file = (text(told, "outputConfig", "file") or text(told, "outputConfig", "fileId")
-                or text(told, "metadata", "output", "responsesFile") or text(told, "response", "responsesFile")
-                or text(told, "output", "responsesFile"))
+        file = (
+            text(told, "outputConfig", "file")
+            or text(told, "outputConfig", "fileId")
+            or text(told, "metadata", "output", "responsesFile")
+            or text(told, "response", "responsesFile")
+            or text(told, "output", "responsesFile")
+        )
         stats = ("metadata", "batchStats") if fields(told, "metadata", "batchStats") else ("batchStats",)
         return Look(
-            phase, number(told, *stats, "successfulRequestCount"), number(told, *stats, "failedRequestCount"),
-            number(told, *stats, "requestCount"), (name_in(file, "files"),) if file else (), failure_of(told))
+            phase,
+            number(told, *stats, "successfulRequestCount"),
+            number(told, *stats, "failedRequestCount"),
+            number(told, *stats, "requestCount"),
+            (name_in(file, "files"),) if file else (),
+            failure_of(told),
+        )
 
     def file(self, file_id: str) -> str:
         """`/files/<id>`."""

@@ -12,7 +12,10 @@ from memory_tui.embed.wire import Wire
 
 _SOURCE = "memory-tui"
 _PHASES: Mapping[str, Phase] = {
-    "completed": "completed", "failed": "failed", "expired": "expired", "cancelled": "cancelled",
+    "completed": "completed",
+    "failed": "failed",
+    "expired": "expired",
+    "cancelled": "cancelled",
     "canceled": "cancelled",
 }
 """States in which a job has ended; in all others (validating, in_progress, finalizing ...) it runs."""
@@ -36,11 +39,16 @@ class OpenAiBatches:
     def upload(self, lines: bytes, name: str) -> Upload:
         """A form with `purpose` and the file."""
         boundary = f"memory-tui-{hashlib.sha256(lines).hexdigest()}"
-        head = (f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--{boundary}\r\n'
-                f'Content-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
-                "Content-Type: application/jsonl\r\n\r\n")
-        return Upload("/files", f"multipart/form-data; boundary={boundary}",
-                      head.encode() + lines + f"\r\n--{boundary}--\r\n".encode())
+        head = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--{boundary}\r\n'
+            f'Content-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
+            "Content-Type: application/jsonl\r\n\r\n"
+        )
+        return Upload(
+            "/files",
+            f"multipart/form-data; boundary={boundary}",
+            head.encode() + lines + f"\r\n--{boundary}--\r\n".encode(),
+        )
 
     def file_id(self, answer: object) -> str:
         """`id` of the file."""
@@ -49,8 +57,11 @@ class OpenAiBatches:
     def create(self, file_id: str) -> tuple[str, Mapping[str, object]]:
         """A job within a day, or within twelve hours at Voyage."""
         body: dict[str, object] = {
-            "input_file_id": file_id, "endpoint": "/v1/embeddings",
-            "completion_window": "12h" if self.shared else "24h", "metadata": {"source": _SOURCE}}
+            "input_file_id": file_id,
+            "endpoint": "/v1/embeddings",
+            "completion_window": "12h" if self.shared else "24h",
+            "metadata": {"source": _SOURCE},
+        }
         if self.shared:
             _, request = self.wire.request([""], "document")
             body["request_params"] = {name: value for name, value in request.items() if name != "input"}
@@ -86,10 +97,13 @@ class OpenAiBatches:
         ids = [text(answer, "output_file_id"), text(answer, "error_file_id")]
         errors = fields(answer, "errors").get("data")
         return Look(
-            _PHASES.get(status, "running"), number(answer, "request_counts", "completed"),
-            number(answer, "request_counts", "failed"), number(answer, "request_counts", "total"),
-            tuple(name_in(one) for one in ids if one), text(errors[0], "message") if isinstance(errors, list) and errors
-            else failure_of(answer))
+            _PHASES.get(status, "running"),
+            number(answer, "request_counts", "completed"),
+            number(answer, "request_counts", "failed"),
+            number(answer, "request_counts", "total"),
+            tuple(name_in(one) for one in ids if one),
+            text(errors[0], "message") if isinstance(errors, list) and errors else failure_of(answer),
+        )
 
     def file(self, file_id: str) -> str:
         """`/files/<id>`."""

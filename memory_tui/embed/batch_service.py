@@ -40,8 +40,7 @@ _NO_LIST = frozenset({State.UNKNOWN_MODEL, State.REFUSED})
 
 
 def pause(interval: float, waited: float) -> float:
-    """Seconds until the next look at a job that runs for `waited` seconds: a twentieth of that, from `interval` to 60.
-    """
+    """Seconds until a job that has run for `waited` seconds is asked for again: a twentieth, from `interval` to 60."""
     return max(interval, min(waited * _PATIENCE, _LONGEST_PAUSE))
 
 
@@ -61,13 +60,16 @@ class BatchService:
     def upload(self, texts: Sequence[tuple[str, str]]) -> str:
         """Send a file of (id, text); returns what it is called there. Raises ProviderFailure, Cancelled."""
         require_consent(self.space[0], self._http.host, self.settings)
-        content = b"\n".join(json.dumps(self._api.line(text_id, well_formed(text)), ensure_ascii=False).encode()
-                             for text_id, text in texts)
+        content = b"\n".join(
+            json.dumps(self._api.line(text_id, well_formed(text)), ensure_ascii=False).encode()
+            for text_id, text in texts
+        )
         file = self._api.upload(content, f"memory-tui-{hashlib.sha256(content).hexdigest()[:32]}")
 
         async def once() -> str:
-            answer = await self._http.ask("POST", file.path, _UPLOAD_SECONDS, file.content,
-                                          {"Content-Type": file.content_type})
+            answer = await self._http.ask(
+                "POST", file.path, _UPLOAD_SECONDS, file.content, {"Content-Type": file.content_type}
+            )
             return self._read(self._api.file_id, answer)
 
         return self._run(once)
@@ -99,6 +101,7 @@ class BatchService:
 
     def look(self, job_id: str) -> Look:
         """What a job is doing. Raises ProviderFailure, Cancelled."""
+
         async def once() -> Look:
             return self._read(self._api.look, await self._http.ask("GET", self._api.job(job_id), _CALL_SECONDS))
 
@@ -123,8 +126,8 @@ class BatchService:
             yield piece
 
     def discard(self, files: Sequence[str]) -> str:
-        """Delete files of a job that is over, which hold notes, at the provider; empty, or why some stay. Tries once.
-        """
+        """Delete the files of a finished job, which hold notes; empty, or why some stay. Tries once."""
+
         async def all_of_them() -> None:
             for name in filter(None, files):
                 await self._http.ask("DELETE", self._api.file(name), _CALL_SECONDS)
@@ -137,6 +140,7 @@ class BatchService:
 
     def wait(self, seconds: float) -> None:
         """Let time pass. Raises Cancelled once `close` is called."""
+
         async def sleep() -> None:
             await self.settings.clock.sleep(seconds)
 
@@ -156,16 +160,21 @@ class BatchService:
                 why = error.strerror
             else:
                 return
-            raise ProviderFailure(State.BROKEN, f"The results of {self.label} cannot be put on disk: {why}.",
-                                  "Free some space; they are fetched again at the next start.")
+            raise ProviderFailure(
+                State.BROKEN,
+                f"The results of {self.label} cannot be put on disk: {why}.",
+                "Free some space; they are fetched again at the next start.",
+            )
 
         self._run(once)
         file.seek(0)
 
     async def _made(self, file_id: str) -> str:
         try:
-            return self._read(lambda answer: self._api.find(answer, file_id),
-                              await self._http.ask("GET", self._api.recent(), _CALL_SECONDS))
+            return self._read(
+                lambda answer: self._api.find(answer, file_id),
+                await self._http.ask("GET", self._api.recent(), _CALL_SECONDS),
+            )
         except ProviderFailure as failure:
             if failure.state in _NO_LIST:
                 return ""
@@ -189,12 +198,19 @@ class BatchService:
             return float(max(usual, asked or 0))
 
         def again(error: BaseException) -> bool:
-            return (isinstance(error, ProviderFailure) and error.state in RETRIED
-                    and (error.retry_after or 0) <= _LONGEST_OBEYED)
+            return (
+                isinstance(error, ProviderFailure)
+                and error.state in RETRIED
+                and (error.retry_after or 0) <= _LONGEST_OBEYED
+            )
 
         attempts = tenacity.AsyncRetrying(
-            sleep=clock.sleep, stop=tenacity.stop_after_attempt(self.jobs.attempts), wait=wait,
-            retry=tenacity.retry_if_exception(again), reraise=True)
+            sleep=clock.sleep,
+            stop=tenacity.stop_after_attempt(self.jobs.attempts),
+            wait=wait,
+            retry=tenacity.retry_if_exception(again),
+            reraise=True,
+        )
 
         async def attempt() -> T:
             return await once()

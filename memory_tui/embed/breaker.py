@@ -29,8 +29,9 @@ class Breaker:
         if failure is None or until is None or self._now() >= until:
             return
         at = dt.datetime.fromtimestamp(until).astimezone().strftime("%H:%M:%S")
-        again = ProviderFailure(failure.state, f"{failure.message} It is asked again at {at}.", failure.next_step,
-                                failure.retry_after)
+        again = ProviderFailure(
+            failure.state, f"{failure.message} It is asked again at {at}.", failure.next_step, failure.retry_after
+        )
         again.next_try = until
         raise again
 

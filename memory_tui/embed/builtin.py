@@ -72,8 +72,9 @@ class _Words:
 
     def _tokenise(self, pieces: list[str]) -> dict[str, tuple[int, ...]]:
         # One call of `encode`, because `encode_batch` starts a thread pool that warns when the process forks.
-        encoding = self._tokenizer.encode([well_formed(piece) for piece in pieces], is_pretokenized=True,
-                                          add_special_tokens=False)
+        encoding = self._tokenizer.encode(
+            [well_formed(piece) for piece in pieces], is_pretokenized=True, add_special_tokens=False
+        )
         found: list[list[int]] = [[] for _ in pieces]
         for at, token in zip(encoding.word_ids, encoding.ids, strict=True):
             if at is not None:

@@ -88,8 +88,9 @@ class Chain:
             error, fallback = link.error if link else None, self.fallback
         if error is None or fallback is None:
             return error
-        return ProviderFailure(state_of(error), f"{fallback.cause} {fallback.to}, in its place: {error.message}",
-                               error.next_step)
+        return ProviderFailure(
+            state_of(error), f"{fallback.cause} {fallback.to}, in its place: {error.message}", error.next_step
+        )
 
     def health(self) -> Health:
         """The state in words; asks nobody."""
@@ -107,8 +108,10 @@ class Chain:
             return ()
         with self._lock:
             links = self._all()
-            return (*self._passed_over,
-                    *(link.show(at == self._active, at < self._active) for at, link in enumerate(links)))
+            return (
+                *self._passed_over,
+                *(link.show(at == self._active, at < self._active) for at, link in enumerate(links)),
+            )
 
     # --- what a person does ----------------------------------------------------------------------------------------
 
@@ -122,8 +125,13 @@ class Chain:
         `norm` is the length of a vector, `selfSimilarity` the cosine of one text embedded twice; both should be 1.
         """
         with self._lock:
-            link = next((one for one in self._all() if one.name == name), None) if name else \
-                self._all()[self._active] if self.name != NONE else None
+            link = (
+                next((one for one in self._all() if one.name == name), None)
+                if name
+                else self._all()[self._active]
+                if self.name != NONE
+                else None
+            )
         if link is None:
             error = self.error
             return {"ok": False, **({"error": error.message, "nextStep": error.next_step} if error else {})}
@@ -131,11 +139,23 @@ class Chain:
         try:
             (first, second), identity = link.try_out(_PROBE)
         except ProviderError as error:
-            return {"ok": False, "provider": link.name, "error": error.message, "nextStep": error.next_step,
-                    "state": state_of(error).value}
-        return {"ok": True, "provider": identity.provider, "model": identity.model, "dims": identity.dims,
-                "ms": (time.perf_counter() - started) * 1000, "norm": float(first @ first) ** 0.5,
-                "selfSimilarity": float(first @ second), "host": link.host}
+            return {
+                "ok": False,
+                "provider": link.name,
+                "error": error.message,
+                "nextStep": error.next_step,
+                "state": state_of(error).value,
+            }
+        return {
+            "ok": True,
+            "provider": identity.provider,
+            "model": identity.model,
+            "dims": identity.dims,
+            "ms": (time.perf_counter() - started) * 1000,
+            "norm": float(first @ first) ** 0.5,
+            "selfSimilarity": float(first @ second),
+            "host": link.host,
+        }
 
     def restore(self) -> None:
         """Go back to the first choice, and ask at once whoever is paused, for what was refused before too."""
@@ -218,7 +238,7 @@ class Chain:
         """Epoch second at which a provider that failed may be asked again."""
         with self._lock:
             links = self._links or []
-            times = [link.next_try for link in links[:self._active + 1] if link.error is not None]
+            times = [link.next_try for link in links[: self._active + 1] if link.error is not None]
         return min((at for at in times if at is not None), default=None)
 
     @property
@@ -264,17 +284,28 @@ class Chain:
         for name in registry.AUTOMATIC:
             # What was said about endpoint and key is for one provider, and must not be sent to another one.
             taken = any(link.name in registry.REMOTE for link in found) or any(
-                not state.agreed for state in self._passed_over)
+                not state.agreed for state in self._passed_over
+            )
             settings = self.settings.for_provider(name) if taken else replace(self.settings, requested=name)
             link = self._link(name, "automatic", settings)
             if (error := link.lacks()) is None:
                 found.append(link)
             else:
                 self._passed.append(link)
-                self._passed_over.append(LinkState(
-                    name, "automatic", "passed over", error.message, error=error.message, next_step=error.next_step,
-                    cause=state_of(error).value, host=link.host, model=link.model,
-                    agreed=state_of(error) is not State.NO_CONSENT))
+                self._passed_over.append(
+                    LinkState(
+                        name,
+                        "automatic",
+                        "passed over",
+                        error.message,
+                        error=error.message,
+                        next_step=error.next_step,
+                        cause=state_of(error).value,
+                        host=link.host,
+                        model=link.model,
+                        agreed=state_of(error) is not State.NO_CONSENT,
+                    )
+                )
         return found
 
     def _current(self) -> Link:
@@ -296,10 +327,12 @@ class Chain:
             if moved:
                 self._active += 1
                 to = links[self._active].name
-                self.fallback = Fallback(link.name, to, links[self._active].model, error.message,
-                                         self.settings.clock.now(), link.next_try)
-                error = ProviderFailure(state_of(error), f"{error.message} {to} is used instead of {link.name}.",
-                                        error.next_step)
+                self.fallback = Fallback(
+                    link.name, to, links[self._active].model, error.message, self.settings.clock.now(), link.next_try
+                )
+                error = ProviderFailure(
+                    state_of(error), f"{error.message} {to} is used instead of {link.name}.", error.next_step
+                )
         if moved or not known:
             self._on_change(error)
         return moved

@@ -15,24 +15,43 @@ _LONGEST = 300
 _LONGEST_WAIT = 86_400.0
 _QUOTA_CODES = frozenset({"insufficient_quota", "quota_exceeded", "billing_hard_limit_reached", "billing_not_active"})
 _BY_STATUS = {
-    401: State.BAD_KEY, 402: State.QUOTA, 403: State.BAD_KEY, 404: State.UNKNOWN_MODEL, 408: State.SERVER,
-    413: State.TOO_LARGE, 425: State.SERVER, 429: State.RATE_LIMIT, 431: State.TOO_LARGE,
+    401: State.BAD_KEY,
+    402: State.QUOTA,
+    403: State.BAD_KEY,
+    404: State.UNKNOWN_MODEL,
+    408: State.SERVER,
+    413: State.TOO_LARGE,
+    425: State.SERVER,
+    429: State.RATE_LIMIT,
+    431: State.TOO_LARGE,
 }
 # Looked for in this order in the text of a 400, 404 or 422, and of a 5xx, which some servers use for bad input.
 _BY_WORDS = (
     (State.BAD_KEY, re.compile(r"api[ _-]?key (not valid|expired|not found)|invalid api[ _-]?key|api_key_invalid")),
-    (State.TOO_LARGE, re.compile(
-        r"(?<!physical )batch ?size|too many (inputs|requests in|texts|items)|array too long|payload size|"
-        r"\bbatch\b(?! size).{0,60}(limit|exceed|larg|most)|number of (inputs|texts)|"
-        r"(max(imum)?|at most) .{0,30}(inputs|items|requests|texts)")),
-    (State.TOO_LONG, re.compile(
-        r"context length|context window|too long|max(imum)? input|input length|max(imum)?[ _]tokens?|"
-        r"too many tokens|tokens? limit|is too large to process")),
+    (
+        State.TOO_LARGE,
+        re.compile(
+            r"(?<!physical )batch ?size|too many (inputs|requests in|texts|items)|array too long|payload size|"
+            r"\bbatch\b(?! size).{0,60}(limit|exceed|larg|most)|number of (inputs|texts)|"
+            r"(max(imum)?|at most) .{0,30}(inputs|items|requests|texts)"
+        ),
+    ),
+    (
+        State.TOO_LONG,
+        re.compile(
+            r"context length|context window|too long|max(imum)? input|input length|max(imum)?[ _]tokens?|"
+            r"too many tokens|tokens? limit|is too large to process"
+        ),
+    ),
     # What a server says whose JSON cannot hold the vector that its model made of the text.
     (State.NO_VECTOR, re.compile(r"unsupported value: [+-]?(nan|inf)|out of range float values are not json")),
-    (State.UNKNOWN_MODEL, re.compile(
-        r"model.{0,120}(not exist|not found|not supported|unknown|invalid|unavailable|not available)|"
-        r"(unknown|invalid|no such|unsupported|does not support).{0,20} model|model_not_found")),
+    (
+        State.UNKNOWN_MODEL,
+        re.compile(
+            r"model.{0,120}(not exist|not found|not supported|unknown|invalid|unavailable|not available)|"
+            r"(unknown|invalid|no such|unsupported|does not support).{0,20} model|model_not_found"
+        ),
+    ),
 )
 _WORDS_COUNT = frozenset({400, 404, 422, 500})
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)

@@ -69,8 +69,13 @@ def load_model(folder: Path) -> Model:
 
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     vocabulary = (folder / "vocab.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    return Model(load_file(folder / "model.safetensors"), vocabulary, config["num_hidden_layers"],
-                 config["num_attention_heads"], config["layer_norm_eps"])
+    return Model(
+        load_file(folder / "model.safetensors"),
+        vocabulary,
+        config["num_hidden_layers"],
+        config["num_attention_heads"],
+        config["layer_norm_eps"],
+    )
 
 
 def _erf(x: Floats) -> Floats:
@@ -143,8 +148,9 @@ def token_states(model: Model, ids: Ids) -> Floats:
 
 def kept_ids(vocabulary: Sequence[str]) -> Ids:
     """Ids of the tokens that text can hold: all but the special and the reserved ones."""
-    return np.array([at for at, token in enumerate(vocabulary)
-                     if token not in SPECIAL and not token.startswith("[unused")])
+    return np.array(
+        [at for at, token in enumerate(vocabulary) if token not in SPECIAL and not token.startswith("[unused")]
+    )
 
 
 def row_weights(vocabulary: Sequence[str], ids: Ids) -> Floats:
@@ -194,8 +200,11 @@ def _installed_model() -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the table; see the module's description."""
-    parser = argparse.ArgumentParser(prog="python -m memory_tui.embed.distill", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m memory_tui.embed.distill",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--model", type=Path, help="folder of the model's files (default: the installed package)")
     parser.add_argument("--out", type=Path, default=TABLE, help="file to write (default: the shipped table)")
     options = parser.parse_args(arguments)

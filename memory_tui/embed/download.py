@@ -61,8 +61,11 @@ def source_of(text: str, hub: str = _HUB) -> Source:
     url, _, mark = text.partition("#")
     digest = mark.removeprefix("sha256=").lower()
     address = hashlib.sha256(url.encode()).hexdigest()[:8]
-    return Source(url, _safe(f"{address}_{urlsplit(url).path.rpartition('/')[2] or 'model.gguf'}"),
-                  digest if _SHA256.fullmatch(digest) else "")
+    return Source(
+        url,
+        _safe(f"{address}_{urlsplit(url).path.rpartition('/')[2] or 'model.gguf'}"),
+        digest if _SHA256.fullmatch(digest) else "",
+    )
 
 
 async def _sha256(path: Path) -> str:
@@ -103,16 +106,21 @@ async def fetch(text: str, settings: ProviderSettings) -> Path:
     if target.exists():
         return target
     attempts = tenacity.AsyncRetrying(
-        sleep=settings.clock.sleep, stop=tenacity.stop_after_attempt(settings.batches.attempts),
-        wait=tenacity.wait_exponential(settings.batches.first_wait, settings.batches.longest_wait), reraise=True,
-        retry=tenacity.retry_if_exception(lambda e: isinstance(e, ProviderFailure) and e.state in RETRIED))
+        sleep=settings.clock.sleep,
+        stop=tenacity.stop_after_attempt(settings.batches.attempts),
+        wait=tenacity.wait_exponential(settings.batches.first_wait, settings.batches.longest_wait),
+        reraise=True,
+        retry=tenacity.retry_if_exception(lambda e: isinstance(e, ProviderFailure) and e.state in RETRIED),
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         await attempts(_Fetch(source, settings, folder).run)
     except OSError as error:
         failure = ProviderFailure(
-            State.NO_FILE, f"The model {source.name} cannot be kept in {folder}: {error.strerror or error}.",
-            "Free some space there, or set local.modelCacheDir.")
+            State.NO_FILE,
+            f"The model {source.name} cannot be kept in {folder}: {error.strerror or error}.",
+            "Free some space there, or set local.modelCacheDir.",
+        )
     else:
         return target
     raise failure
@@ -138,8 +146,11 @@ class _Fetch:
                 await self._complete(client, found, part)
         except (httpx.RequestError, httpx.InvalidURL) as error:
             failure = ProviderFailure(
-                State.NETWORK, f"The model {self._source.name} could not be fetched from {host_of(self._source.url)}: "
-                f"{error or type(error).__name__}", "Try again: it goes on from where it stopped.")
+                State.NETWORK,
+                f"The model {self._source.name} could not be fetched from {host_of(self._source.url)}: "
+                f"{error or type(error).__name__}",
+                "Try again: it goes on from where it stopped.",
+            )
         else:
             await self._check(part, found)
             self._publish(part)
@@ -151,8 +162,10 @@ class _Fetch:
         url, sha256, size = self._source.url, self._source.sha256, 0
         for hop in range(_MOST_HOPS):
             # Not HEAD, because addresses that are signed for GET refuse it.
-            asked = {"Range": "bytes=0-0", **({"Authorization": f"Bearer {self._token}"} if hop == 0 and self._token
-                                              else {})}
+            asked = {
+                "Range": "bytes=0-0",
+                **({"Authorization": f"Bearer {self._token}"} if hop == 0 and self._token else {}),
+            }
             async with client.stream("GET", url, headers=asked) as response:
                 told = response.headers
             linked = told.get("x-linked-etag", "").strip('"')
@@ -175,7 +188,9 @@ class _Fetch:
         return ProviderFailure(
             State.NO_FILE if status == 404 else state,
             f"{host_of(self._source.url)} answered {status} for {self._source.name}: {words or 'nothing else'}",
-            "Check local.modelPath; a model that asks for consent needs HF_TOKEN.", wait)
+            "Check local.modelPath; a model that asks for consent needs HF_TOKEN.",
+            wait,
+        )
 
     def _part(self, found: _Found) -> Path:
         """The unfinished file; its name tells source and version, so that no part of another one is continued."""
@@ -190,14 +205,18 @@ class _Fetch:
         free = shutil.disk_usage(self._folder).free
         if missing > free:
             raise ProviderFailure(
-                State.NO_FILE, f"The model {self._source.name} needs {missing >> 20} MiB in {self._folder}, where "
-                f"{free >> 20} MiB are free.", "Free some space there, or set local.modelCacheDir.")
+                State.NO_FILE,
+                f"The model {self._source.name} needs {missing >> 20} MiB in {self._folder}, where "
+                f"{free >> 20} MiB are free.",
+                "Free some space there, or set local.modelCacheDir.",
+            )
         wanted = {"Range": f"bytes={have}-"} if 0 < have < found.size and found.tag else {}
         async with client.stream("GET", found.url, headers=wanted) as response:
             if response.status_code not in (200, 206):
                 raise self._refused(response.status_code, response.headers, "")
             goes_on = response.status_code == 206 and response.headers.get("content-range", "").startswith(
-                f"bytes {have}-")
+                f"bytes {have}-"
+            )
             flags = os.O_WRONLY | os.O_CREAT | (0 if goes_on else os.O_TRUNC) | getattr(os, "O_NOFOLLOW", 0)
             with os.fdopen(os.open(part, flags, 0o600), "r+b" if goes_on else "wb") as file:
                 have = file.seek(have if goes_on else 0)
@@ -217,16 +236,22 @@ class _Fetch:
         """Raises ProviderFailure when the file is not what was announced; a wrong one is removed."""
         size = part.stat().st_size
         if found.size and size < found.size:
-            raise ProviderFailure(State.NETWORK, f"The model {self._source.name} broke off at {size:,} bytes of "
-                                  f"{found.size:,}.", "Try again: it goes on from where it stopped.")
+            raise ProviderFailure(
+                State.NETWORK,
+                f"The model {self._source.name} broke off at {size:,} bytes of {found.size:,}.",
+                "Try again: it goes on from where it stopped.",
+            )
         digest = await _sha256(part) if found.sha256 else ""
         with part.open("rb") as file:
             magic = file.read(4)
         if (found.size and size != found.size) or digest != found.sha256 or magic != b"GGUF":
             part.unlink()
             raise ProviderFailure(
-                State.MALFORMED, f"What came from {host_of(found.url)} is not the model {self._source.name}: "
-                "its size, checksum or format is another.", "Try again, or fetch the file by other means.")
+                State.MALFORMED,
+                f"What came from {host_of(found.url)} is not the model {self._source.name}: "
+                "its size, checksum or format is another.",
+                "Try again, or fetch the file by other means.",
+            )
 
     def _publish(self, part: Path) -> None:
         """Give the file its name, unless somebody else has put one there meanwhile."""

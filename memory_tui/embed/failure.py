@@ -57,8 +57,8 @@ ADVICE: Mapping[State, str] = {
     State.NETWORK: "Check the network, a proxy if there is one, and remote.baseUrl.",
     State.TIMEOUT: "Check the network, or whether the server is overloaded.",
     State.MALFORMED: "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
-    State.NOT_INSTALLED:
-        "Install it: pip install 'memory-tui[local]' (llama-cpp-python is compiled, which takes minutes).",
+    State.NOT_INSTALLED: "Install it: pip install 'memory-tui[local]' (llama-cpp-python is compiled, which takes "
+    "minutes).",
     State.NO_FILE: "Check local.modelPath.",
     State.CRASHED: "Try another GGUF file; this one does not work with the installed llama-cpp-python.",
     State.BROKEN: "Choose another provider.",

@@ -22,8 +22,14 @@ class Fallback:
 
     def as_dict(self) -> dict[str, str | float | None]:
         """JSON-ready: from, to, model, cause, at, nextTry."""
-        return {"from": self.source, "to": self.to, "model": self.model, "cause": self.cause, "at": self.at,
-                "nextTry": self.next_try}
+        return {
+            "from": self.source,
+            "to": self.to,
+            "model": self.model,
+            "cause": self.cause,
+            "at": self.at,
+            "nextTry": self.next_try,
+        }
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Fallback:

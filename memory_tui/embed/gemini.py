@@ -54,12 +54,19 @@ def gemini(settings: ProviderSettings) -> Wire:
 
     own = cut == _BASE and model in ("gemini-embedding-001", "gemini-embedding-2", "gemini-embedding-2-preview")
     return Wire(
-        name="gemini", label="Gemini", model=model, base_url=without_slash(cut), dims=size or (_FULL if own else None),
+        name="gemini",
+        label="Gemini",
+        model=model,
+        base_url=without_slash(cut),
+        dims=size or (_FULL if own else None),
         max_input_bytes=8000 if second else 2048,
-        key=fingerprint(provider="gemini", baseUrl=cut, model=model, **sized,
-                        headers=listed(settings.headers)),
-        headers=settings.headers, auth=tuple(_auth(key) for key in found), request=request, rows=rows,
-        most_items=_MOST_ITEMS)
+        key=fingerprint(provider="gemini", baseUrl=cut, model=model, **sized, headers=listed(settings.headers)),
+        headers=settings.headers,
+        auth=tuple(_auth(key) for key in found),
+        request=request,
+        rows=rows,
+        most_items=_MOST_ITEMS,
+    )
 
 
 def rows(answer: object) -> list[object]:
@@ -91,6 +98,9 @@ def _auth(key: str) -> Headers:
 
 def _size(asked: int | None, model: str, second: bool) -> int | None:
     if asked is not None and not _SMALLEST <= asked <= _FULL:
-        raise ProviderFailure(State.REFUSED, f"{model} makes vectors of {_SMALLEST} to {_FULL} numbers, not {asked}.",
-                              "Change outputDimensionality, or leave it out.")
+        raise ProviderFailure(
+            State.REFUSED,
+            f"{model} makes vectors of {_SMALLEST} to {_FULL} numbers, not {asked}.",
+            "Change outputDimensionality, or leave it out.",
+        )
     return asked or (_FULL if second else None)

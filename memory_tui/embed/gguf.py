@@ -21,8 +21,11 @@ def check(settings: ProviderSettings, on_disk: bool = False) -> None:
     What has to be fetched first is refused when it has to be `on_disk`.
     """
     if on_disk and (not settings.model_path or is_remote(settings.model_path)):
-        raise ProviderFailure(State.NO_FILE, "local.modelPath names no file on this machine.",
-                              "Set it to a GGUF file, or choose the provider local to have one fetched.")
+        raise ProviderFailure(
+            State.NO_FILE,
+            "local.modelPath names no file on this machine.",
+            "Set it to a GGUF file, or choose the provider local to have one fetched.",
+        )
     if importlib.util.find_spec(PACKAGE) is None:
         raise ProviderFailure(State.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
     source = settings.model_path or DEFAULT_MODEL_PATH

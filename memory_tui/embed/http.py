@@ -33,7 +33,10 @@ class Http:
     """
 
     def __init__(
-        self, label: str, base_url: str, headers: Mapping[str, str] = _NONE,
+        self,
+        label: str,
+        base_url: str,
+        headers: Mapping[str, str] = _NONE,
         auth: Sequence[Mapping[str, str]] = (),
     ) -> None:
         self.label = label
@@ -43,9 +46,11 @@ class Http:
         # No proxy stands between this machine and itself.
         proxies = not on_this_machine(self.host)
         self._clients = [
-            httpx.AsyncClient(headers=_merged(_USUAL, one, headers), timeout=None, follow_redirects=False,
-                              trust_env=proxies)
-            for one in auth or ({},)]
+            httpx.AsyncClient(
+                headers=_merged(_USUAL, one, headers), timeout=None, follow_redirects=False, trust_env=proxies
+            )
+            for one in auth or ({},)
+        ]
 
     async def post(self, path: str, body: object, seconds: float) -> object:
         """The JSON answer to `body`, within `seconds` in all. Raises ProviderFailure."""
@@ -70,14 +75,18 @@ class Http:
         for client in self._clients:
             await client.aclose()
 
-    async def ask(self, method: str, path: str, seconds: float, content: bytes = b"",
-                  headers: Mapping[str, str] = _NONE) -> object:
+    async def ask(
+        self, method: str, path: str, seconds: float, content: bytes = b"", headers: Mapping[str, str] = _NONE
+    ) -> object:
         """The JSON answer to one request with the key in use; `headers` are for this one. Raises ProviderFailure."""
         reach = httpx.Timeout(None, connect=min(_CONNECT_SECONDS, seconds))
         try:
-            async with (asyncio.timeout(seconds),
-                        self._clients[0].stream(method, self._url(path), content=content, timeout=reach,
-                                                headers=dict(headers)) as response):
+            async with (
+                asyncio.timeout(seconds),
+                self._clients[0].stream(
+                    method, self._url(path), content=content, timeout=reach, headers=dict(headers)
+                ) as response,
+            ):
                 # An answer may repeat what it was sent, so nothing that a traceback shows holds it as it came.
                 text = self._redact((await _read(response)).decode("utf-8", "replace"))
         except TimeoutError:
@@ -136,8 +145,10 @@ class Http:
         if response.is_redirect:
             to = host_of(str(response.headers.get("location", ""))) or self.host
             raise ProviderFailure(
-                State.REFUSED, f"{self.label} answered {status} and points to {to}, where key and text were not sent.",
-                "If that address is right, make it the remote.baseUrl.")
+                State.REFUSED,
+                f"{self.label} answered {status} and points to {to}, where key and text were not sent.",
+                "If that address is right, make it the remote.baseUrl.",
+            )
         if status != 200:
             state, words, wait = judge(status, response.headers, text)
             raise ProviderFailure(state, f"{self.label} answered {status}: {words or 'nothing else'}", retry_after=wait)

@@ -89,8 +89,9 @@ class Pausing(Protocol):
 class Link:
     """A provider of the chain; `embed` and `identity` report to the chain how they went. Safe for any thread."""
 
-    def __init__(self, name: str, role: Role, settings: ProviderSettings,
-                 on_failure: Callable[[Link, ProviderError], bool]) -> None:
+    def __init__(
+        self, name: str, role: Role, settings: ProviderSettings, on_failure: Callable[[Link, ProviderError], bool]
+    ) -> None:
         self.name, self.role, self.settings = name, role, settings
         self.error: ProviderError | None = None
         self.failed_at: float | None = None
@@ -199,15 +200,27 @@ class Link:
         next_try = self.next_try
         if active:
             state: Literal["in use", "waiting", "failing", "paused", "given up"] = (
-                "in use" if error is None else "paused" if next_try else "failing")
+                "in use" if error is None else "paused" if next_try else "failing"
+            )
         else:
             state = "given up" if before else "waiting"
         return LinkState(
-            self.name, self.role, state, detail=health.detail if health else error.message if error else "not used yet",
-            host=self.host, error=error.message if error else "",
-            cause=state_of(error).value if error else "", next_step=error.next_step if error else "",
-            next_try=next_try, failed_at=self.failed_at, last_ms=health.last_ms if health else 0.0, calls=self.calls,
-            texts=self.texts, model=self.model, agreed=not self.lacks_consent)
+            self.name,
+            self.role,
+            state,
+            detail=health.detail if health else error.message if error else "not used yet",
+            host=self.host,
+            error=error.message if error else "",
+            cause=state_of(error).value if error else "",
+            next_step=error.next_step if error else "",
+            next_try=next_try,
+            failed_at=self.failed_at,
+            last_ms=health.last_ms if health else 0.0,
+            calls=self.calls,
+            texts=self.texts,
+            model=self.model,
+            agreed=not self.lacks_consent,
+        )
 
     # --- what a provider does --------------------------------------------------------------------------------------
 

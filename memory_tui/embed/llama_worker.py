@@ -24,8 +24,16 @@ class Model:
 
     def __init__(self, path: str, threads: int, flash_attention: bool) -> None:
         self._llama: Any = importlib.import_module("llama_cpp").Llama(
-            path, embedding=True, n_ctx=MOST_TOKENS, n_batch=MOST_TOKENS, n_ubatch=MOST_TOKENS, n_threads=threads,
-            n_threads_batch=threads, flash_attn=flash_attention, verbose=False)
+            path,
+            embedding=True,
+            n_ctx=MOST_TOKENS,
+            n_batch=MOST_TOKENS,
+            n_ubatch=MOST_TOKENS,
+            n_threads=threads,
+            n_threads_batch=threads,
+            flash_attn=flash_attention,
+            verbose=False,
+        )
         if self._llama.pooling_type() == _RANK_POOLING:
             raise ValueError("it ranks texts and makes no vectors of them")
         self.dims = int(self._llama.n_embd())

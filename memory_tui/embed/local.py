@@ -194,6 +194,9 @@ class _Turns:
 def _unit(vector: Vectors) -> Vectors:
     length = float(np.linalg.norm(vector.astype(np.float64)))
     if not np.isfinite(length) or length == 0:
-        raise ProviderFailure(State.MALFORMED, "The local model answered with a vector that has no direction.",
-                              "Choose another GGUF file.")
+        raise ProviderFailure(
+            State.MALFORMED,
+            "The local model answered with a vector that has no direction.",
+            "Choose another GGUF file.",
+        )
     return np.asarray(vector / length, np.float32)

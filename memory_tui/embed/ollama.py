@@ -45,10 +45,21 @@ def ollama(settings: ProviderSettings) -> Wire:
         return [row[:size] if isinstance(row, list) else row for row in found]
 
     new = Wire(
-        name="ollama", label="Ollama", model=model, base_url=base, dims=size, max_input_bytes=8000,
-        key=plain_key("ollama", _BASE, base, model, settings), headers=settings.headers,
-        auth=tuple({"Authorization": f"Bearer {key}"} for key in found), request=request,
-        rows=lambda answer: cut(rows(answer)), most_items=64, concurrency=1, batch_seconds=600.0)
+        name="ollama",
+        label="Ollama",
+        model=model,
+        base_url=base,
+        dims=size,
+        max_input_bytes=8000,
+        key=plain_key("ollama", _BASE, base, model, settings),
+        headers=settings.headers,
+        auth=tuple({"Authorization": f"Bearer {key}"} for key in found),
+        request=request,
+        rows=lambda answer: cut(rows(answer)),
+        most_items=64,
+        concurrency=1,
+        batch_seconds=600.0,
+    )
     older = replace(new, request=older_request, rows=lambda answer: cut(older_rows(answer)), most_items=1)
     return replace(new, older=older)
 

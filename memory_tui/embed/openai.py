@@ -26,10 +26,20 @@ from memory_tui.embed.wire import (
 _JSON = {"Content-Type": "application/json"}
 _OPENAI, _VOYAGE, _MISTRAL = "https://api.openai.com/v1", "https://api.voyageai.com/v1", "https://api.mistral.ai/v1"
 _DIMS = {
-    "text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536,
-    "voyage-4-large": 1024, "voyage-4": 1024, "voyage-4-lite": 1024, "voyage-3-large": 1024, "voyage-3.5": 1024,
-    "voyage-3.5-lite": 1024, "voyage-3": 1024, "voyage-3-lite": 512, "voyage-code-3": 1024,
-    "mistral-embed": 1024, "codestral-embed": 1536,
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+    "voyage-4-large": 1024,
+    "voyage-4": 1024,
+    "voyage-4-lite": 1024,
+    "voyage-3-large": 1024,
+    "voyage-3.5": 1024,
+    "voyage-3.5-lite": 1024,
+    "voyage-3": 1024,
+    "voyage-3-lite": 512,
+    "voyage-code-3": 1024,
+    "mistral-embed": 1024,
+    "codestral-embed": 1536,
 }
 """Length of the vectors of each provider's own models, as the providers document it."""
 MAX_INPUT_BYTES = 8000
@@ -48,15 +58,32 @@ def openai(settings: ProviderSettings) -> Wire:
     model = without_prefix(model, "openai/") if own else model
 
     def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
-        return "/embeddings", {"model": model, "input": list(texts), **({"dimensions": size} if size else {}),
-                               **_input_type(settings, kind)}
+        return "/embeddings", {
+            "model": model,
+            "input": list(texts),
+            **({"dimensions": size} if size else {}),
+            **_input_type(settings, kind),
+        }
 
     return Wire(
-        name="openai", label="OpenAI" if own else "The OpenAI-compatible server", model=model,
-        base_url=without_slash(base), dims=size or _known_dims(model, own), max_input_bytes=MAX_INPUT_BYTES,
-        key=fingerprint(provider="openai", baseUrl=base, model=model,
-                        headers=listed({**_JSON, **settings.headers}), **variant(settings)),
-        headers=settings.headers, auth=_bearers(found), request=request, rows=rows)
+        name="openai",
+        label="OpenAI" if own else "The OpenAI-compatible server",
+        model=model,
+        base_url=without_slash(base),
+        dims=size or _known_dims(model, own),
+        max_input_bytes=MAX_INPUT_BYTES,
+        key=fingerprint(
+            provider="openai",
+            baseUrl=base,
+            model=model,
+            headers=listed({**_JSON, **settings.headers}),
+            **variant(settings),
+        ),
+        headers=settings.headers,
+        auth=_bearers(found),
+        request=request,
+        rows=rows,
+    )
 
 
 def voyage(settings: ProviderSettings) -> Wire:
@@ -71,8 +98,9 @@ def voyage(settings: ProviderSettings) -> Wire:
 
 def mistral(settings: ProviderSettings) -> Wire:
     """Mistral. Raises ProviderFailure."""
-    return _relative(settings, _Relative(
-        "mistral", "Mistral", _MISTRAL, "mistral-embed", "MISTRAL_API_KEY", lambda _: {}, None))
+    return _relative(
+        settings, _Relative("mistral", "Mistral", _MISTRAL, "mistral-embed", "MISTRAL_API_KEY", lambda _: {}, None)
+    )
 
 
 def rows(answer: object) -> list[object]:
@@ -100,11 +128,19 @@ def _relative(settings: ProviderSettings, kin: _Relative) -> Wire:
         raise missing_key(kin.label, kin.name, kin.variable)
     model = without_prefix(settings.model or kin.model, f"{kin.name}/")
     return Wire(
-        name=kin.name, label=kin.label, model=model, base_url=without_slash(base),
-        dims=kin.dims or _known_dims(model, base == kin.base), max_input_bytes=MAX_INPUT_BYTES,
-        key=plain_key(kin.name, kin.base, base, model, settings), headers=settings.headers, auth=_bearers(found),
+        name=kin.name,
+        label=kin.label,
+        model=model,
+        base_url=without_slash(base),
+        dims=kin.dims or _known_dims(model, base == kin.base),
+        max_input_bytes=MAX_INPUT_BYTES,
+        key=plain_key(kin.name, kin.base, base, model, settings),
+        headers=settings.headers,
+        auth=_bearers(found),
         request=lambda texts, kind: ("/embeddings", {"model": model, "input": list(texts), **kin.more(kind)}),
-        rows=rows, most_items=128)
+        rows=rows,
+        most_items=128,
+    )
 
 
 def _known_dims(model: str, own: bool) -> int | None:

@@ -122,5 +122,15 @@ class ProviderSettings:
     def for_provider(self, name: str) -> ProviderSettings:
         """The settings of another provider: its own model and endpoint; what was said about this one stays here."""
         return replace(
-            self, requested=name, model="", fallback="", base_url="", api_keys=(), headers={},
-            output_dimensionality=None, input_type="", query_input_type="", document_input_type="")
+            self,
+            requested=name,
+            model="",
+            fallback="",
+            base_url="",
+            api_keys=(),
+            headers={},
+            output_dimensionality=None,
+            input_type="",
+            query_input_type="",
+            document_input_type="",
+        )

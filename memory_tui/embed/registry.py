@@ -70,10 +70,17 @@ def _ollama(settings: ProviderSettings) -> Wire:
 
 
 _WIRES: dict[str, Callable[[ProviderSettings], Wire]] = {
-    "openai": _openai, "gemini": _gemini, "voyage": _voyage, "mistral": _mistral, "ollama": _ollama,
+    "openai": _openai,
+    "gemini": _gemini,
+    "voyage": _voyage,
+    "mistral": _mistral,
+    "ollama": _ollama,
 }
 _MAKERS: dict[str, Callable[[ProviderSettings], Provider]] = {
-    "builtin": _builtin, "local": _local, "scripted": _scripted, "none": _none,
+    "builtin": _builtin,
+    "local": _local,
+    "scripted": _scripted,
+    "none": _none,
 }
 
 NAMES = ("builtin", "local", *_WIRES, "scripted", "none")
@@ -149,8 +156,7 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
 
 
 def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
-    """The batch service of the provider called `name`, None where it has none. Raises ProviderError as `create` does.
-    """
+    """The batch service of the provider `name`, None where it has none. Raises ProviderError as `create` does."""
     from memory_tui.embed.batch_service import BatchService
 
     if name == "gemini":

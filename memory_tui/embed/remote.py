@@ -135,8 +135,9 @@ class Remote(Careful):
             self._most_items = min(self._most_items, middle)
         await self._fill_both((at[:middle], at[middle:]), texts, kind, done)
 
-    async def _fill_both(self, both: Sequence[Sequence[int]], texts: Sequence[str], kind: Kind,
-                         done: dict[int, Vectors]) -> None:
+    async def _fill_both(
+        self, both: Sequence[Sequence[int]], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]
+    ) -> None:
         """Like `_fill`, of two halves: a text in one that gets no vector costs the other one nothing."""
         refused = None
         for half in both:
@@ -171,19 +172,29 @@ class Remote(Careful):
             return float(max(min(usual, batches.longest_wait), asked or 0))
 
         def again(error: BaseException) -> bool:
-            return (isinstance(error, ProviderFailure) and error.state in RETRIED
-                    and (error.retry_after or 0) <= _LONGEST_OBEYED[kind])
+            return (
+                isinstance(error, ProviderFailure)
+                and error.state in RETRIED
+                and (error.retry_after or 0) <= _LONGEST_OBEYED[kind]
+            )
 
         attempts = tenacity.AsyncRetrying(
-            sleep=clock.sleep, stop=tenacity.stop_after_attempt(batches.attempts), wait=wait,
-            retry=tenacity.retry_if_exception(again), reraise=True)
+            sleep=clock.sleep,
+            stop=tenacity.stop_after_attempt(batches.attempts),
+            wait=wait,
+            retry=tenacity.retry_if_exception(again),
+            reraise=True,
+        )
         vectors: Vectors = await attempts(self._once, texts, kind)
         return vectors
 
     async def _once(self, texts: Sequence[str], kind: Kind) -> Vectors:
         wire, limits = self._wire, self._batches
-        seconds = limits.query_seconds or wire.query_seconds if kind == "query" \
+        seconds = (
+            limits.query_seconds or wire.query_seconds
+            if kind == "query"
             else limits.batch_seconds or wire.batch_seconds
+        )
         path, body = wire.request(texts, kind)
         try:
             answer = await self._http.post(path, body, seconds)

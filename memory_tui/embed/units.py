@@ -32,7 +32,9 @@ def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
     largest = np.abs(values).max(axis=1, keepdims=True)
     finite = np.isfinite(largest)
     if not (finite & (largest > 0)).all():
-        raise NoDirection("vectors that hold NaN or infinity" if not finite.all() else "a vector of zeros only",
-                          every=not (finite & (largest > 0)).any())
+        raise NoDirection(
+            "vectors that hold NaN or infinity" if not finite.all() else "a vector of zeros only",
+            every=not (finite & (largest > 0)).any(),
+        )
     values /= largest
     return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), dtype=np.float32)

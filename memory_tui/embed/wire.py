@@ -71,8 +71,10 @@ def plain_key(name: str, default_base: str, base: str, model: str, settings: Pro
 def variant(settings: ProviderSettings) -> dict[str, object]:
     """What changes the vectors of notes beside the model."""
     said = settings.document_input_type or settings.input_type
-    return {**({"outputDimensionality": settings.output_dimensionality} if settings.output_dimensionality else {}),
-            **({"inputType": said} if said else {})}
+    return {
+        **({"outputDimensionality": settings.output_dimensionality} if settings.output_dimensionality else {}),
+        **({"inputType": said} if said else {}),
+    }
 
 
 def keys(settings: ProviderSettings, name: str, variable: str) -> tuple[str, ...]:
@@ -84,16 +86,21 @@ def usable_keys(name: str, said: Iterable[str]) -> tuple[str, ...]:
     """What is not blank of `said`, in order and once each. Raises ProviderFailure for what cannot be a key."""
     found = tuple(dict.fromkeys(key.strip() for key in said if key.strip()))
     if not all(key.isascii() and key.isprintable() for key in found):
-        raise ProviderFailure(State.BAD_KEY, f"The API key of {name} holds characters that no key has.",
-                              "Copy it again, without quotes or line breaks.")
+        raise ProviderFailure(
+            State.BAD_KEY,
+            f"The API key of {name} holds characters that no key has.",
+            "Copy it again, without quotes or line breaks.",
+        )
     return found
 
 
 def missing_key(label: str, name: str, variable: str) -> ProviderFailure:
     """The error of a provider that has no key."""
     return ProviderFailure(
-        State.NO_KEY, f'No API key found for provider "{name}".',
-        f"Set {variable} or remote.apiKey for {label}, or choose another provider.")
+        State.NO_KEY,
+        f'No API key found for provider "{name}".',
+        f"Set {variable} or remote.apiKey for {label}, or choose another provider.",
+    )
 
 
 def endpoint(settings: ProviderSettings, label: str, default: str) -> str:
@@ -106,13 +113,17 @@ def endpoint(settings: ProviderSettings, label: str, default: str) -> str:
         good = False
     if not good or not base.isprintable():
         raise ProviderFailure(
-            State.REFUSED, f"{label} cannot be asked: remote.baseUrl is not an http or https address.",
-            f"Use an address like {default}.")
+            State.REFUSED,
+            f"{label} cannot be asked: remote.baseUrl is not an http or https address.",
+            f"Use an address like {default}.",
+        )
     for name, value in settings.headers.items():
         if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()):
             raise ProviderFailure(
-                State.REFUSED, f"A header for {label} ({name!r}) holds characters that no header has.",
-                "Correct remote.headers.")
+                State.REFUSED,
+                f"A header for {label} ({name!r}) holds characters that no header has.",
+                "Correct remote.headers.",
+            )
     return base
 
 
@@ -143,8 +154,10 @@ def may_send(name: str, host: str, settings: ProviderSettings) -> bool:
 def require_consent(name: str, host: str, settings: ProviderSettings) -> None:
     """Raises ProviderFailure unless notes may be sent to the provider `name` at `host`."""
     if not may_send(name, host, settings):
-        raise ProviderFailure(State.NO_CONSENT, f"Your notes would be sent to {host} ({name}), and you have not agreed "
-                                                "to that yet; nothing was sent.")
+        raise ProviderFailure(
+            State.NO_CONSENT,
+            f"Your notes would be sent to {host} ({name}), and you have not agreed to that yet; nothing was sent.",
+        )
 
 
 def without_slash(base: str) -> str:

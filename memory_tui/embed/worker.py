@@ -32,8 +32,12 @@ class Worker:
         self._late = False
         # -P keeps the current folder, which may be anybody's, and the script's own off the module path.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", str(script), str(model), str(threads)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=self._said, start_new_session=True)
+            [sys.executable, "-P", str(script), str(model), str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            start_new_session=True,
+        )
 
     @property
     def pid(self) -> int:
@@ -95,8 +99,11 @@ class Worker:
             raise EOFError
         header: dict[str, Any] = json.loads(line)
         if "error" in header:
-            raise ProviderFailure(State.BROKEN, f"The local model {self._name} cannot be used: {header['error']}.",
-                                  "Choose another GGUF file that makes embeddings.")
+            raise ProviderFailure(
+                State.BROKEN,
+                f"The local model {self._name} cannot be used: {header['error']}.",
+                "Choose another GGUF file that makes embeddings.",
+            )
         return header
 
     def _read(self, size: int) -> bytes:
@@ -108,12 +115,16 @@ class Worker:
 
     def _death(self, seconds: float) -> ProviderFailure:
         if self._late:
-            return ProviderFailure(State.TIMEOUT, f"The local model {self._name} did not answer in {seconds:g} s.",
-                                   "Choose a smaller model, or give it more threads.")
+            return ProviderFailure(
+                State.TIMEOUT,
+                f"The local model {self._name} did not answer in {seconds:g} s.",
+                "Choose a smaller model, or give it more threads.",
+            )
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         return ProviderFailure(
-            State.CRASHED, f"The process of the local model {self._name} ended ({how}){self._words()}")
+            State.CRASHED, f"The process of the local model {self._name} ended ({how}){self._words()}"
+        )
 
     def _words(self) -> str:
         """The last line that the process said about itself."""

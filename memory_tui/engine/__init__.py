@@ -63,7 +63,8 @@ class Engine:
         self._upkeep = Upkeep(plan, self._chain, self._consents, self._tell)
         self._asking = Asking(plan, self._chain, self._upkeep, self.notices)
         self.embedding = Embedding(
-            plan, self._chain, self._consents, lambda: self._upkeep.request_sync("provider"), self._asking.looking)
+            plan, self._chain, self._consents, lambda: self._upkeep.request_sync("provider"), self._asking.looking
+        )
         """Providers, agreements, and what would be sent."""
 
     # --- opening and closing ---------------------------------------------------------------------------------------
@@ -147,9 +148,14 @@ class Engine:
         if (error := self._chain.error) is not None:
             found.append(Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step))
         if waiting := self._upkeep.batches.waiting:
-            found.append(Notice(
-                "batch", f"{waiting:,} texts wait for the provider's batch service; until it is done, words alone find "
-                "them.", "The app, or memory-tui index, fetches what is done."))
+            found.append(
+                Notice(
+                    "batch",
+                    f"{waiting:,} texts wait for the provider's batch service; until it is done, words alone find "
+                    "them.",
+                    "The app, or memory-tui index, fetches what is done.",
+                )
+            )
         return tuple(found)
 
     # --- keeping the index -----------------------------------------------------------------------------------------
@@ -236,8 +242,9 @@ class Engine:
         """
         return self._asking.preview(change, query, self.now(), settings or self.settings)
 
-    def inbox(self, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False, *, every: bool = False
-              ) -> tuple[Suggestion, ...]:
+    def inbox(
+        self, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False, *, every: bool = False
+    ) -> tuple[Suggestion, ...]:
         """What in the notes should be looked at; seconds on a large memory. With `every` what was kept or put off, too.
 
         `tell` hears of progress. Raises Cancelled when `stopped` says so, EditRefused.
@@ -305,9 +312,17 @@ class Engine:
         def look(store: Store) -> Status:
             seen = scan(self.plan.roots, store.settled())
             return overview.status(
-                self.plan, store, seen, self._upkeep.freshness(store, seen), health=self._chain.health(),
-                watching=(self.watching, self._upkeep.watcher.detail), probe=probe, notices=self.notices(),
-                supplied=self.embedding.supplied(store), paused=self._upkeep.paused)
+                self.plan,
+                store,
+                seen,
+                self._upkeep.freshness(store, seen),
+                health=self._chain.health(),
+                watching=(self.watching, self._upkeep.watcher.detail),
+                probe=probe,
+                notices=self.notices(),
+                supplied=self.embedding.supplied(store),
+                paused=self._upkeep.paused,
+            )
 
         return self._asking.look(look)
 
@@ -316,8 +331,7 @@ class Engine:
         from memory_tui import overview
 
         seen = scan(self.plan.roots)
-        return self._asking.look(
-            lambda store: overview.file_rows(store, seen, self._upkeep.freshness(store, seen)))
+        return self._asking.look(lambda store: overview.file_rows(store, seen, self._upkeep.freshness(store, seen)))
 
     def read(self, path: str) -> Document:
         """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
@@ -333,8 +347,7 @@ class Engine:
 
         seen = scan(self.plan.roots)
         found = why_path(self.plan.roots, path, seen)
-        return self._asking.look(
-            lambda store: overview.file_verdict(found, store, self._upkeep.freshness(store, seen)))
+        return self._asking.look(lambda store: overview.file_verdict(found, store, self._upkeep.freshness(store, seen)))
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> Note:
         """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""

@@ -96,15 +96,15 @@ class Asking:
         """What the index knows about `query`. Raises QueryError, Cancelled, IndexUnavailable."""
         from memory_tui.search.gather import Sources, gather
 
-        with (self.reader() as store, self._upkeep.searching(store) as unsearchable,
-              cancel.around(store.interrupt)):
+        with self.reader() as store, self._upkeep.searching(store) as unsearchable, cancel.around(store.interrupt):
             corpus, dates = self._current(store)
             provider = self._chain.of_space(corpus.identity) if corpus.identity and not by_words else None
             notices = self._notices()
             if provider is not None and (kept_back := withheld_question(provider, query, self._plan.settings)):
                 provider, notices = None, (*notices, kept_back)
-            sources = Sources(store, corpus, dates, provider, unsearchable=unsearchable, notices=notices,
-                              first=self._upkeep.first)
+            sources = Sources(
+                store, corpus, dates, provider, unsearchable=unsearchable, notices=notices, first=self._upkeep.first
+            )
             self._upkeep.first = False
             return gather(query, sources, now, source)
 
@@ -131,8 +131,11 @@ class Asking:
         """The chunks of a note as they are indexed, in order."""
         with self._readers.borrow(self._upkeep.path) as store:
             rows = store.chunks_of(path) if store is not None else []
-        return tuple(ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
-                     for row in rows if row.occurrence == 0)
+        return tuple(
+            ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
+            for row in rows
+            if row.occurrence == 0
+        )
 
     def chunks(self) -> Chunks | None:
         """The chunks with their vectors, to be compared with each other; None while there are none."""
@@ -163,8 +166,14 @@ class Asking:
                 return None
             row = len(corpus) // 2
             rowid = int(corpus.rowids[row])
-            ref = ChunkRef(rowid, corpus.chunk_id(row), corpus.path(row), corpus.files.sources[corpus.file_of[row]],
-                           int(corpus.start_lines[row]), int(corpus.end_lines[row]))
+            ref = ChunkRef(
+                rowid,
+                corpus.chunk_id(row),
+                corpus.path(row),
+                corpus.files.sources[corpus.file_of[row]],
+                int(corpus.start_lines[row]),
+                int(corpus.end_lines[row]),
+            )
             return ref, store.texts([rowid])[rowid]
 
     def remeasured(self) -> float | None:

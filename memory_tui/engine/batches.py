@@ -48,8 +48,14 @@ class Tally:
 
 def followed(report: SyncReport, rest: SyncReport) -> SyncReport:
     """`report` of a sync whose jobs left something to be sent directly, which the sync of `rest` did."""
-    return replace(report, embedded=report.embedded + rest.embedded, error=rest.error, cancelled=rest.cancelled,
-                   generation=rest.generation, claimed=rest.claimed)
+    return replace(
+        report,
+        embedded=report.embedded + rest.embedded,
+        error=rest.error,
+        cancelled=rest.cancelled,
+        generation=rest.generation,
+        claimed=rest.claimed,
+    )
 
 
 class Batches:
@@ -57,8 +63,14 @@ class Batches:
     tells how texts get to a provider.
     """
 
-    def __init__(self, chain: Chain, ask: Ask, tell: Callable[[Event], None], again: Callable[[], None],
-                 manner: Callable[[Provider | None], Manner]) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        ask: Ask,
+        tell: Callable[[Event], None],
+        again: Callable[[], None],
+        manner: Callable[[Provider | None], Manner],
+    ) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
         self.waiting = 0
@@ -295,4 +307,3 @@ class Batches:
         if self._said.get(job.id) != said:
             self._said[job.id] = said
             self._tell(BatchNews(time.time(), job.remote_id, stage, done, total or job.texts, detail))
-

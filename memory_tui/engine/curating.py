@@ -19,5 +19,10 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None
     from memory_tui.curate.curator import Curator
 
     now = plan.now
-    return Curator(plan.roots, read_only=_READ_ONLY if plan.read_only else "", changed=changed,
-                   clock=time.time if now is None else lambda: now, hosts=budget.hosts(plan.config))
+    return Curator(
+        plan.roots,
+        read_only=_READ_ONLY if plan.read_only else "",
+        changed=changed,
+        clock=time.time if now is None else lambda: now,
+        hosts=budget.hosts(plan.config),
+    )

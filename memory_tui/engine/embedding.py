@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 class Embedding:
     """The providers of one plan; `changed` is called when another one may be used from now on."""
 
-    def __init__(self, plan: Plan, chain: Chain, consents: Consents, changed: Callable[[], None],
-                 looking: Callable[[], AbstractContextManager[Store]]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        chain: Chain,
+        consents: Consents,
+        changed: Callable[[], None],
+        looking: Callable[[], AbstractContextManager[Store]],
+    ) -> None:
         self._plan = plan
         self._chain = chain
         self._looking = looking
@@ -114,8 +120,10 @@ class Embedding:
         waiting = [link for link in self.links() if not link.agreed]
         chosen = next((link for link in waiting if link.name == name), None) if name else self._chain.proposal
         if name and chosen is None:
-            raise SettingError(f"{name} does not wait for your word.",
-                               f"Those who do: {', '.join(link.name for link in waiting) or 'none'}.")
+            raise SettingError(
+                f"{name} does not wait for your word.",
+                f"Those who do: {', '.join(link.name for link in waiting) or 'none'}.",
+            )
         if chosen is None:
             return None
         made = self._consents.agree(chosen.name, chosen.host, how)

@@ -66,8 +66,9 @@ class Opening:
         from memory_tui.index.store import Store
 
         said = len(self.notices)
-        store = Store.open(self._plan.index, use_vec0=self._plan.settings.on("store.vector.enabled"),
-                           notices=self.notices)
+        store = Store.open(
+            self._plan.index, use_vec0=self._plan.settings.on("store.vector.enabled"), notices=self.notices
+        )
         self.path = store.path
         for text in self.notices[said:]:
             self._tell(text)

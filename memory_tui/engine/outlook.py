@@ -50,18 +50,32 @@ class Outlook:
 
         began = time.monotonic()
         has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
-        wanted = None if has is None else sync.recipe_for(
-            roots, self._chain.provider(), settings,
-            self._chain.known_identity() or (None if self._chain.name == NONE else has.identity))
+        wanted = (
+            None
+            if has is None
+            else sync.recipe_for(
+                roots,
+                self._chain.provider(),
+                settings,
+                self._chain.known_identity() or (None if self._chain.name == NONE else has.identity),
+            )
+        )
         rebuild = schema.differences(has, wanted) if has and wanted else ()
         every = seen or scan(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
             every = scan(roots)
-        found = compare(every, store.known(), settings, rebuild=rebuild, roots=roots,
-                        devices=shrink.from_text(store.meta(shrink.KEY)))
+        found = compare(
+            every,
+            store.known(),
+            settings,
+            rebuild=rebuild,
+            roots=roots,
+            devices=shrink.from_text(store.meta(shrink.KEY)),
+        )
         self.unsearchable = tuple(
             [Unsearchable(f.path, f.state, f.detail) for f in found.stale.values() if f.detail != "rebuild"]
-            + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out])
+            + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
+        )
         self.seen, self._at = found, time.monotonic()
         if seen is None:
             self._cost = self._at - began
@@ -77,9 +91,19 @@ class Outlook:
         """What a person has to decide, or should know, about index and disk."""
         seen, found = self.seen, []
         if seen is not None and seen.shrink is not None:
-            found.append(Notice("shrink", f"{seen.shrink.reason}; they stay in the index until you agree.",
-                                "Bring them back, or run memory-tui index --accept-shrink."))
+            found.append(
+                Notice(
+                    "shrink",
+                    f"{seen.shrink.reason}; they stay in the index until you agree.",
+                    "Bring them back, or run memory-tui index --accept-shrink.",
+                )
+            )
         if seen is not None and seen.rebuild:
-            found.append(Notice("rebuild", f"The index was made otherwise ({'; '.join(seen.rebuild)}); it answers "
-                                           "until a new one is whole.", "Run memory-tui index."))
+            found.append(
+                Notice(
+                    "rebuild",
+                    f"The index was made otherwise ({'; '.join(seen.rebuild)}); it answers until a new one is whole.",
+                    "Run memory-tui index.",
+                )
+            )
         return tuple(found)

@@ -33,8 +33,9 @@ _SOONEST_SECONDS = 1.0
 class Supply:
     """The chain of one plan as its syncs use it; `ask_again` is called when a provider that failed may be tried."""
 
-    def __init__(self, plan: Plan, chain: Chain, consents: Consents, ask_again: Callable[[], None],
-                 notice: Callable[[str], None]) -> None:
+    def __init__(
+        self, plan: Plan, chain: Chain, consents: Consents, ask_again: Callable[[], None], notice: Callable[[str], None]
+    ) -> None:
         self._plan = plan
         self._chain = chain
         self._consents = consents
@@ -153,6 +154,9 @@ def withheld_question(provider: Provider, query: str, settings: Settings) -> Not
     # Every pattern wants a digit, or quotes after a label; looking for those spares most questions the scanner.
     if not any(sign.isdigit() or sign in "\"'`" for sign in query) or not (kinds := secrets.kinds(query)):
         return None
-    return Notice("provider", f"Meaning-based recall is off for this question: it looks like it holds a secret "
-                              f"({'; '.join(kinds)}), and was not sent to {provider.host}.",
-                  "Ask without it, or set remote.withholdSecrets to false.")
+    return Notice(
+        "provider",
+        f"Meaning-based recall is off for this question: it looks like it holds a secret "
+        f"({'; '.join(kinds)}), and was not sent to {provider.host}.",
+        "Ask without it, or set remote.withholdSecrets to false.",
+    )

@@ -34,8 +34,9 @@ def view(plan: Plan, now: float, chunks: Chunks | None) -> View:
         return real.startswith(workspace + os.sep) and os.path.lexists(real)
 
     notes = tuple(_notes(plan.roots))
-    return View(notes, dt.datetime.fromtimestamp(now).astimezone().date(), exists, chunks, _over(plan, notes),
-                _recalled(plan))
+    return View(
+        notes, dt.datetime.fromtimestamp(now).astimezone().date(), exists, chunks, _over(plan, notes), _recalled(plan)
+    )
 
 
 def host_of(plan: Plan, path: str) -> budget.Host:

@@ -56,8 +56,7 @@ _MINUTE = 60.0
 class Upkeep:
     """The index of one plan, kept as its files are; `tell` hears of everything that happens until `close`."""
 
-    def __init__(self, plan: Plan, chain: Chain, consents: Consents,
-                 tell: Callable[[Event], None]) -> None:
+    def __init__(self, plan: Plan, chain: Chain, consents: Consents, tell: Callable[[Event], None]) -> None:
         self.first = False
         """Whether the index was made for the question that is asked next."""
         self.outlook = Outlook(plan, chain)
@@ -67,8 +66,13 @@ class Upkeep:
         """What the last sync did."""
         self._plan = plan
         self._chain = chain
-        self._supply = Supply(plan, chain, consents, lambda: self.request_sync("provider"),
-                              lambda text: self._tell(Noticed(time.time(), text)))
+        self._supply = Supply(
+            plan,
+            chain,
+            consents,
+            lambda: self.request_sync("provider"),
+            lambda text: self._tell(Noticed(time.time(), text)),
+        )
         self._listener = tell
         self._opening = Opening(plan, self._notice)
         self._writer = Writer(self._opening.open, self._opening.close, self._report_failure)
@@ -155,8 +159,12 @@ class Upkeep:
         if reason == "search" or self.batches.resident:
             return report
         tally = self.batches.join()
-        report = replace(report, embedded=report.embedded + tally.embedded, claimed=self.batches.waiting,
-                         seconds=time.monotonic() - started)
+        report = replace(
+            report,
+            embedded=report.embedded + tally.embedded,
+            claimed=self.batches.waiting,
+            seconds=time.monotonic() - started,
+        )
         if not tally.left:
             return report
         rest = self.ask(lambda store: self._sync(store, "batch", False, False))
@@ -277,9 +285,25 @@ class Upkeep:
         fresh = self.freshness(store, seen)
         try:
             with lock.wait_for(store.path, self._stop):
-                report = self._supply.run(store, self._stop, lambda provider, outage, manner: syncing.sync(
-                    store, self._plan.roots, provider, self._plan.settings, seen, self._tell, self._stop, force, reason,
-                    outage, self.batches.terms() if provider else None, accept_shrink, manner))
+                report = self._supply.run(
+                    store,
+                    self._stop,
+                    lambda provider, outage, manner: syncing.sync(
+                        store,
+                        self._plan.roots,
+                        provider,
+                        self._plan.settings,
+                        seen,
+                        self._tell,
+                        self._stop,
+                        force,
+                        reason,
+                        outage,
+                        self.batches.terms() if provider else None,
+                        accept_shrink,
+                        manner,
+                    ),
+                )
         finally:
             self.progress, self._synced = None, time.monotonic()
         self.last = report

@@ -39,7 +39,8 @@ class Watching:
         self._drop()
         if on and not self._ended:
             self._watcher = Watcher(
-                self._plan.roots, self._plan.settings.whole("sync.watchDebounceMs") / 1000, self._changed, self._news)
+                self._plan.roots, self._plan.settings.whole("sync.watchDebounceMs") / 1000, self._changed, self._news
+            )
             self._watcher.start()
         self._news("on" if on else "switched off")
 

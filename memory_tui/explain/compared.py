@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 _ERAS: Mapping[str, str] = {
     "own file": "a file of its own, as OpenClaw had it before 2026.7",
-    "agent database": "tables in the agent's database, as OpenClaw has it from 2026.7"}
+    "agent database": "tables in the agent's database, as OpenClaw has it from 2026.7",
+}
 
 
 def statements(value: Comparison) -> Iterator[tuple[str, str]]:

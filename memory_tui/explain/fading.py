@@ -77,8 +77,11 @@ def _lost_already(evidence: Evidence, settings: Settings, today: Trace) -> Itera
 
 def _gone(trace: Trace, wanted: dict[int, Candidate]) -> list[tuple[Candidate, Verdict]]:
     """Those of `wanted` that `trace` does not recall, with why not."""
-    return [(wanted[candidate.chunk.rowid], candidate.verdict) for candidate in trace.lost
-            if candidate.chunk.rowid in wanted]
+    return [
+        (wanted[candidate.chunk.rowid], candidate.verdict)
+        for candidate in trace.lost
+        if candidate.chunk.rowid in wanted
+    ]
 
 
 def _place(candidate: Candidate) -> int:

@@ -12,6 +12,7 @@ from memory_tui.search.trace import Verdict
 
 # --- on the way into the index -------------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True, slots=True)
 class OutsideRoots:
     """The file lies where no notes are read."""
@@ -58,6 +59,7 @@ class InNoChunk:
 
 
 # --- on the way into a pool ----------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class WordsOff:
@@ -131,6 +133,7 @@ class OutsideVectorPool:
 
 
 # --- after everything ----------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class LostInTheirIndex:

@@ -93,8 +93,9 @@ def one_by_one(evidence: Evidence, settings: Settings, row: int, with_profile: W
             found.append(outcome)
         elif isinstance(outcome, NotAlone) and not search.now.recalled:
             alone.append(outcome)
-        yield Flips(evidence.refs[row], search.now.recalled, tuple(sorted(found, key=lambda flip: flip.presses)),
-                    tuple(alone))
+        yield Flips(
+            evidence.refs[row], search.now.recalled, tuple(sorted(found, key=lambda flip: flip.presses)), tuple(alone)
+        )
 
 
 def turned(knob: Knob, value: Scalar) -> dict[str, Scalar]:
@@ -162,11 +163,16 @@ class _Search:
         after = self.replay.recalled(settings)
         refs = self.evidence.refs
         return Flip(
-            knob.key, self.settings.values[knob.key].value, value,
-            {"profile": value} if knob.choices else turned(knob, value), settings,
-            standing.place if standing.recalled else None, self._presses(knob, value),
+            knob.key,
+            self.settings.values[knob.key].value,
+            value,
+            {"profile": value} if knob.choices else turned(knob, value),
+            settings,
+            standing.place if standing.recalled else None,
+            self._presses(knob, value),
             tuple(refs[row] for row in after if row not in self.before and row != self.row),
-            tuple(refs[row] for row in sorted(self.before - set(after)) if row != self.row))
+            tuple(refs[row] for row in sorted(self.before - set(after)) if row != self.row),
+        )
 
     def _presses(self, knob: Knob, value: Scalar) -> float:
         was = self.settings.values[knob.key].value

@@ -75,8 +75,15 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
     now, best = trade(settings.number("query.minScore")), _best_trade(curve, labelled=probes.labelled)
     worth = best if best.apart >= _APART else None
     return NoiseFloor(
-        tuple(nonsense.tolist()), tuple(related.tolist()), tuple(cosines), probes.labelled, now, worth, curve,
-        tuple(_doubts(settings, now, best, nonsense, related)))
+        tuple(nonsense.tolist()),
+        tuple(related.tolist()),
+        tuple(cosines),
+        probes.labelled,
+        now,
+        worth,
+        curve,
+        tuple(_doubts(settings, now, best, nonsense, related)),
+    )
 
 
 def _share(rising: Floats, floor: float) -> float:
@@ -115,7 +122,8 @@ def _doubts(settings: Settings, now: Trade, best: Trade, nonsense: Floats, relat
     rules = Rules.of(settings, "hybrid")
     shut = rules.text_weight < rules.min_score or (
         # r/(1+r) comes near to 1 and never reaches it.
-        rules.text_weight == rules.min_score and profile.text_score == "saturated")
+        rules.text_weight == rules.min_score and profile.text_score == "saturated"
+    )
     if shut and rules.text_weight and profile.missing_side == "zero" and settings.on("query.hybrid.enabled"):
         yield KeywordHitsShut(rules.text_weight, rules.min_score, profile.relaxed_floor)
     if profile.vector_score == "share":

@@ -27,8 +27,10 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
 
 
 def _trade(trade: Trade) -> str:
-    return (f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-            f"{trade.related:.0%} of the right chunks reach it")
+    return (
+        f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
+        f"{trade.related:.0%} of the right chunks reach it"
+    )
 
 
 def _axis(floor: NoiseFloor, results: Sequence[float]) -> Iterator[str]:
@@ -50,10 +52,17 @@ def _bucket(score: float) -> int:
 def record(floor: NoiseFloor) -> dict[str, Any]:
     """The noise floor with its whole curve."""
     return {
-        "nonsense": list(floor.nonsense), "related": list(floor.related), "cosines": list(floor.cosines),
-        "labelled": floor.labelled, "median": floor.percentile(0.5), "p95": floor.percentile(0.95),
-        "now": plain(floor.now), "suggested": plain(floor.suggested) if floor.suggested else None,
+        "nonsense": list(floor.nonsense),
+        "related": list(floor.related),
+        "cosines": list(floor.cosines),
+        "labelled": floor.labelled,
+        "median": floor.percentile(0.5),
+        "p95": floor.percentile(0.95),
+        "now": plain(floor.now),
+        "suggested": plain(floor.suggested) if floor.suggested else None,
         "curve": plain(floor.curve),
-        "warnings": [{"kind": kind(type(found).__name__), **plain(found), "sentence": wording.doubt(found)}
-                     for found in floor.doubts],
+        "warnings": [
+            {"kind": kind(type(found).__name__), **plain(found), "sentence": wording.doubt(found)}
+            for found in floor.doubts
+        ],
     }

@@ -38,8 +38,15 @@ def look(roots: Roots, store: Store, path: str, line: int | None) -> Place:
     if isinstance(found, Found):
         states = compare(Scan((found,), ()), {stored: row} if row else {}).stale
         gate = _state_gate(states[stored]) if states else None
-    chunks = tuple(ChunkRef(c.rowid, c.chunk_id, stored, row.source, c.start_line, c.end_line)
-                   for c in store.chunks_of(stored) if c.occurrence == 0) if row else ()
+    chunks = (
+        tuple(
+            ChunkRef(c.rowid, c.chunk_id, stored, row.source, c.start_line, c.end_line)
+            for c in store.chunks_of(stored)
+            if c.occurrence == 0
+        )
+        if row
+        else ()
+    )
     held = tuple(c for c in chunks if line is None or c.start_line <= line <= c.end_line)
     stale = isinstance(gate, ChangedSinceIndexed)
     text = _lines(roots, found) if isinstance(found, Found) and (stale or not held) else []
@@ -92,8 +99,9 @@ def _lines(roots: Roots, found: Found) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _holding(store: Store, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
-             ) -> tuple[ChunkRef, ...]:
+def _holding(
+    store: Store, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
+) -> tuple[ChunkRef, ...]:
     """The chunks of an older text that hold the line `wanted` of the new one; of a blank line those of its number."""
     if not wanted.strip():
         return by_number

@@ -10,21 +10,48 @@ from memory_tui.search.evidence import Evidence
 from memory_tui.text import words
 
 UNRELATED = (
-    "How deep is the Mariana Trench?", "When did the Byzantine Empire fall?", "Which gases make up Jupiter?",
-    "Who painted the ceiling of the Sistine Chapel?", "How do emperor penguins survive the winter?",
-    "What causes a solar eclipse?", "Which treaty ended the Thirty Years' War?", "How are cuneiform tablets dated?",
-    "What is the melting point of tungsten?", "Who composed the opera Boris Godunov?", "How do volcanic islands form?",
-    "Why did the dodo become extinct?", "How long is the Amazon river?", "What did Viking shields look like?",
-    "Which dynasty built the Great Wall?", "How do honeybees tell each other where nectar is?",
-    "What is the half-life of plutonium?", "Who discovered the moons of Saturn?", "How were Roman aqueducts levelled?",
-    "Which whales sing the longest songs?", "What is the plot of the Epic of Gilgamesh?",
-    "How do glaciers carve fjords?", "When was the printing press invented?", "What language did the Etruscans speak?",
+    "How deep is the Mariana Trench?",
+    "When did the Byzantine Empire fall?",
+    "Which gases make up Jupiter?",
+    "Who painted the ceiling of the Sistine Chapel?",
+    "How do emperor penguins survive the winter?",
+    "What causes a solar eclipse?",
+    "Which treaty ended the Thirty Years' War?",
+    "How are cuneiform tablets dated?",
+    "What is the melting point of tungsten?",
+    "Who composed the opera Boris Godunov?",
+    "How do volcanic islands form?",
+    "Why did the dodo become extinct?",
+    "How long is the Amazon river?",
+    "What did Viking shields look like?",
+    "Which dynasty built the Great Wall?",
+    "How do honeybees tell each other where nectar is?",
+    "What is the half-life of plutonium?",
+    "Who discovered the moons of Saturn?",
+    "How were Roman aqueducts levelled?",
+    "Which whales sing the longest songs?",
+    "What is the plot of the Epic of Gilgamesh?",
+    "How do glaciers carve fjords?",
+    "When was the printing press invented?",
+    "What language did the Etruscans speak?",
 )
 UNRELATED_CHINESE = (
-    "马里亚纳海沟有多深？", "拜占庭帝国是什么时候灭亡的？", "木星由哪些气体组成？", "帝企鹅怎样度过冬天？",
-    "日食是怎么形成的？", "三十年战争以哪个条约结束？", "钨的熔点是多少？", "亚马孙河有多长？",
-    "渡渡鸟为什么灭绝？", "蜜蜂怎样告诉同伴花蜜在哪里？", "冰川怎样刻出峡湾？", "印刷术是什么时候发明的？",
-    "土星的卫星是谁发现的？", "罗马水道桥怎样保持坡度？", "钚的半衰期是多少？", "哪种鲸鱼的歌声最长？",
+    "马里亚纳海沟有多深？",
+    "拜占庭帝国是什么时候灭亡的？",
+    "木星由哪些气体组成？",
+    "帝企鹅怎样度过冬天？",
+    "日食是怎么形成的？",
+    "三十年战争以哪个条约结束？",
+    "钨的熔点是多少？",
+    "亚马孙河有多长？",
+    "渡渡鸟为什么灭绝？",
+    "蜜蜂怎样告诉同伴花蜜在哪里？",
+    "冰川怎样刻出峡湾？",
+    "印刷术是什么时候发明的？",
+    "土星的卫星是谁发现的？",
+    "罗马水道桥怎样保持坡度？",
+    "钚的半衰期是多少？",
+    "哪种鲸鱼的歌声最长？",
 )
 """General knowledge that nobody's notes are about."""
 _SHARE_OF_CJK = 0.3
@@ -94,7 +121,7 @@ def _line_of(text: str) -> str:
     for word in longest:
         if sum(map(_weight, taken)) >= _WORDS[1]:
             break
-        taken.append(word[:2 * _WORDS[1]])
+        taken.append(word[: 2 * _WORDS[1]])
     return " ".join(taken)
 
 

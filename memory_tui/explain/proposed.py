@@ -45,10 +45,15 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
 
     keywords = evidence.keywords
     return replace(
-        evidence, refs={i: evidence.refs[row] for i, row in enumerate(rows.tolist())}, file_of=evidence.file_of[rows],
-        cosine=None if evidence.cosine is None else evidence.cosine[rows], nearest=place[evidence.nearest],
-        openclaw=kept(evidence.openclaw), recommended=kept(evidence.recommended),
-        keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None), rows
+        evidence,
+        refs={i: evidence.refs[row] for i, row in enumerate(rows.tolist())},
+        file_of=evidence.file_of[rows],
+        cosine=None if evidence.cosine is None else evidence.cosine[rows],
+        nearest=place[evidence.nearest],
+        openclaw=kept(evidence.openclaw),
+        recommended=kept(evidence.recommended),
+        keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
+    ), rows
 
 
 def _sides(evidence: Evidence) -> Iterator[Side]:
@@ -74,8 +79,14 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
         room = len(found.rows) if side.whole else room
         value = np.nan if bm25 is None else bm25
         side = replace(side, postings=Postings(np.append(found.rows[:room], at), np.append(found.bm25[:room], value)))
-    supposed = replace(small, nearest=nearest, texts={**evidence.texts, small.refs[at].rowid: text},
-                       openclaw=side, recommended=side, keywords=None)
+    supposed = replace(
+        small,
+        nearest=nearest,
+        texts={**evidence.texts, small.refs[at].rowid: text},
+        openclaw=side,
+        recommended=side,
+        keywords=None,
+    )
     # Variety chooses among candidates and changes no number of them.
     plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")
     return find(rank(supposed, plain), supposed, at)

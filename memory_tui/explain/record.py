@@ -47,9 +47,15 @@ def result(candidate: Candidate) -> dict[str, Any]:
     """One hit in the documented shape, plus its citation."""
     chunk = candidate.chunk
     return {
-        "path": chunk.path, "startLine": chunk.start_line, "endLine": chunk.end_line, "score": candidate.score,
-        "vectorScore": candidate.vector.score, "textScore": candidate.text.score, "snippet": candidate.snippet,
-        "source": chunk.source, "citation": chunk.citation,
+        "path": chunk.path,
+        "startLine": chunk.start_line,
+        "endLine": chunk.end_line,
+        "score": candidate.score,
+        "vectorScore": candidate.vector.score,
+        "textScore": candidate.text.score,
+        "snippet": candidate.snippet,
+        "source": chunk.source,
+        "citation": chunk.citation,
     }
 
 
@@ -61,15 +67,26 @@ def verdict(value: Fate) -> dict[str, Any]:
 
 def chunk(value: ChunkRef) -> dict[str, Any]:
     """Where a chunk stands."""
-    return {"id": value.id, "path": value.path, "startLine": value.start_line, "endLine": value.end_line,
-            "source": value.source, "citation": value.citation}
+    return {
+        "id": value.id,
+        "path": value.path,
+        "startLine": value.start_line,
+        "endLine": value.end_line,
+        "source": value.source,
+        "citation": value.citation,
+    }
 
 
 def components(value: Candidate) -> dict[str, Any]:
     """Every number that makes a score."""
     return {
-        "vector": plain(value.vector), "text": plain(value.text), "hybrid": value.hybrid, "age": plain(value.age),
-        "datePoints": value.date_points, "mmr": plain(value.mmr) if value.mmr else None, "score": value.score,
+        "vector": plain(value.vector),
+        "text": plain(value.text),
+        "hybrid": value.hybrid,
+        "age": plain(value.age),
+        "datePoints": value.date_points,
+        "mmr": plain(value.mmr) if value.mmr else None,
+        "score": value.score,
     }
 
 
@@ -90,14 +107,21 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephras
     """Why a line was, or was not, recalled, what would change it, and which questions recall it."""
     best = _account(value.best) if value.best is not None else {"chunk": None, "components": None}
     return {
-        "query": value.trace.query, "path": value.place.path, "line": value.place.line, "recalled": value.recalled,
-        "verdict": verdict(value.fate), **best, "remark": value.place.remark,
-        "profile": value.trace.profile, "mode": value.trace.mode,
+        "query": value.trace.query,
+        "path": value.place.path,
+        "line": value.place.line,
+        "recalled": value.recalled,
+        "verdict": verdict(value.fate),
+        **best,
+        "remark": value.place.remark,
+        "profile": value.trace.profile,
+        "mode": value.trace.mode,
         "others": [{**_account(other), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "flips": [flip(found) for found in changes.found] if changes else [],
         "notAlone": [{**plain(found), "sentence": wording.not_alone(found)} for found in changes.not_alone]
-        if changes else [],
+        if changes
+        else [],
         "questions": [{**plain(found), "sentence": wording.rephrased(found)} for found in questions],
     }
 
@@ -105,9 +129,15 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephras
 def flip(value: Flip) -> dict[str, Any]:
     """One change that turns the verdict; `presses` is null for another profile."""
     return {
-        "knob": value.key, "from": value.was, "to": value.value, "changes": dict(value.changes), "place": value.place,
-        "presses": value.presses if math.isfinite(value.presses) else None, "sentence": wording.flip_sentence(value),
-        "comesIn": [chunk(ref) for ref in value.comes_in], "dropsOut": [chunk(ref) for ref in value.drops_out],
+        "knob": value.key,
+        "from": value.was,
+        "to": value.value,
+        "changes": dict(value.changes),
+        "place": value.place,
+        "presses": value.presses if math.isfinite(value.presses) else None,
+        "sentence": wording.flip_sentence(value),
+        "comesIn": [chunk(ref) for ref in value.comes_in],
+        "dropsOut": [chunk(ref) for ref in value.drops_out],
     }
 
 
@@ -119,17 +149,32 @@ def trace(value: Trace) -> dict[str, Any]:
         empty = {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step}
     now = dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat()
     return {
-        "query": value.query, "now": now, "mode": value.mode, "profile": value.profile, "generation": value.generation,
+        "query": value.query,
+        "now": now,
+        "mode": value.mode,
+        "profile": value.profile,
+        "generation": value.generation,
         "settings": {key: plain(item) for key, item in value.settings.values.items()},
-        "words": list(value.plan.words), "dropped": list(value.plan.dropped), "day": value.plan.day,
-        "ftsQuery": value.plan.fts_query or None, "candidates": value.candidate_limit, "floor": value.floor,
-        "vectorScale": value.vector_scale, "textScale": value.text_scale, "funnel": plain(value.funnel),
-        "keywordRank": [{"id": ref.id, "path": ref.path, "start_line": ref.start_line, "end_line": ref.end_line,
-                         "rank": bm25} for ref, bm25, _ in value.keyword_ranks],
+        "words": list(value.plan.words),
+        "dropped": list(value.plan.dropped),
+        "day": value.plan.day,
+        "ftsQuery": value.plan.fts_query or None,
+        "candidates": value.candidate_limit,
+        "floor": value.floor,
+        "vectorScale": value.vector_scale,
+        "textScale": value.text_scale,
+        "funnel": plain(value.funnel),
+        "keywordRank": [
+            {"id": ref.id, "path": ref.path, "start_line": ref.start_line, "end_line": ref.end_line, "rank": bm25}
+            for ref, bm25, _ in value.keyword_ranks
+        ],
         "keyword": [{"id": ref.id, "textScore": score} for ref, _, score in value.keyword_ranks],
         "vector": [{"id": ref.id, "score": score} for ref, score in value.vector_ranks],
-        "recalled": [candidate(item) for item in value.recalled], "lost": [candidate(item) for item in value.lost],
-        "unsearchable": plain(value.unsearchable), "notices": plain(value.notices), "empty": empty,
+        "recalled": [candidate(item) for item in value.recalled],
+        "lost": [candidate(item) for item in value.lost],
+        "unsearchable": plain(value.unsearchable),
+        "notices": plain(value.notices),
+        "empty": empty,
         "timings": {stage: round(ms, 3) for stage, ms in value.timings.items()},
     }
 
@@ -137,6 +182,10 @@ def trace(value: Trace) -> dict[str, Any]:
 def answer(value: Trace) -> dict[str, Any]:
     """What `search --json` prints: results first, then what they were made with, then the trace."""
     return {
-        "results": [result(item) for item in value.recalled], "provider": value.provider, "model": value.model,
-        "profile": value.profile, "mode": value.mode, "trace": trace(value),
+        "results": [result(item) for item in value.recalled],
+        "provider": value.provider,
+        "model": value.model,
+        "profile": value.profile,
+        "mode": value.mode,
+        "trace": trace(value),
     }

@@ -29,8 +29,14 @@ class Rephrased:
     place: int
 
 
-def rephrase(ask: Callable[[str], Evidence], evidence: Evidence, settings: Settings, text: str, rowid: int,
-             absent: tuple[str, ...] = ()) -> tuple[Rephrased, ...]:
+def rephrase(
+    ask: Callable[[str], Evidence],
+    evidence: Evidence,
+    settings: Settings,
+    text: str,
+    rowid: int,
+    absent: tuple[str, ...] = (),
+) -> tuple[Rephrased, ...]:
     """Questions that recall the chunk `rowid`, of which `text` is the text; the shortest change first.
 
     `ask` gathers evidence, on a worker thread. `absent` are the words that a search for all words failed on.
@@ -66,8 +72,9 @@ def salient(text: str, evidence: Evidence) -> list[str]:
     counts = Counter(word for word in _words(text) if word not in asked)
     others = Counter(word for other in evidence.texts.values() for word in set(_words(other)))
     stops = words.stop_words(_LANGUAGE)
-    usable = [word for word in counts if word not in stops and (len(word) > 2 or words.is_cjk(word))
-              and not word.isdigit()]
+    usable = [
+        word for word in counts if word not in stops and (len(word) > 2 or words.is_cjk(word)) and not word.isdigit()
+    ]
     return sorted(usable, key=lambda word: (others[word] / counts[word], -len(word), word))
 
 

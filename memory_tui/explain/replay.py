@@ -81,7 +81,7 @@ class Replay:
         for field, numbered in self._grouped(settings):
             batch = _Batch(field, [rules for _, rules in numbered])
             for (at, rules), order in zip(numbered, batch.order(), strict=True):
-                found[at] = tuple(self._rows[field.rows[order[:rules.results]]].tolist())
+                found[at] = tuple(self._rows[field.rows[order[: rules.results]]].tolist())
         return found
 
     def _grouped(self, settings: Sequence[Settings]) -> list[tuple[Field, list[tuple[int, Rules]]]]:
@@ -98,9 +98,15 @@ class Replay:
             numbers = fuse(small, side_of(small, mode, rules), mode, rules)
             files = small.file_of[numbers.rows]
             self._fields[key] = Field(
-                mode, numbers.rows, numbers.vector, numbers.text, age_of(small, rules.profile).days[files],
-                np.isin(files, list(small.of_named_day)).astype(np.float64), keyword_hits(small, numbers),
-                Similarity(lambda: [self._words(rules, row) for row in numbers.rows.tolist()]))
+                mode,
+                numbers.rows,
+                numbers.vector,
+                numbers.text,
+                age_of(small, rules.profile).days[files],
+                np.isin(files, list(small.of_named_day)).astype(np.float64),
+                keyword_hits(small, numbers),
+                Similarity(lambda: [self._words(rules, row) for row in numbers.rows.tolist()]),
+            )
         return self._fields[key]
 
     def _words(self, rules: Rules, row: int) -> frozenset[str]:
@@ -117,8 +123,10 @@ class Replay:
         at = int(there[0])
         batch = _Batch(field, rules)
         places = batch.places(at)
-        return [Standing(0 < place <= rule.results, place, rule.results, score)
-                for place, rule, score in zip(places.tolist(), rules, batch.scores[:, at].tolist(), strict=True)]
+        return [
+            Standing(0 < place <= rule.results, place, rule.results, score)
+            for place, rule, score in zip(places.tolist(), rules, batch.scores[:, at].tolist(), strict=True)
+        ]
 
 
 class _Batch:
@@ -130,8 +138,10 @@ class _Batch:
         self.diverse = np.array([rule.mmr and len(field.rows) > 1 for rule in rules], dtype=np.bool_)
         self.balance = _column([rule.mmr_lambda for rule in rules])
         # As in fuse and gate, line for line.
-        hybrid = (_column([rule.vector_weight for rule in rules]) * field.vector
-                  + _column([rule.text_weight for rule in rules]) * field.text)
+        hybrid = (
+            _column([rule.vector_weight for rule in rules]) * field.vector
+            + _column([rule.text_weight for rule in rules]) * field.text
+        )
         fade = scoring.decay_factor(field.days[None, :], _column([rule.half_life for rule in rules]))
         multiply = _column([rule.decay and rule.profile.age == "multiply" for rule in rules]).astype(np.bool_)
         add = _column([rule.decay and rule.profile.age == "add" for rule in rules]).astype(np.bool_)
@@ -139,15 +149,16 @@ class _Batch:
         recency = np.where(add, _column([rule.recency for rule in rules]) * fade, 0.0)
         self.scores = hybrid * factor + recency + _column([rule.date_boost for rule in rules]) * field.named
         self.passed = self.scores >= _column([rule.min_score for rule in rules])
-        relaxed = _column([min(rule.min_score, rule.text_weight) if rule.profile.relaxed_floor else np.inf
-                           for rule in rules])
+        relaxed = _column(
+            [min(rule.min_score, rule.text_weight) if rule.profile.relaxed_floor else np.inf for rule in rules]
+        )
         if field.mode == "hybrid":
             nobody = ~self.passed.any(axis=1, keepdims=True)
             self.passed |= nobody & field.keyword & (self.scores >= relaxed)
 
     def places(self, at: int) -> Rows:
         """The place of candidate `at` among those over the gate, by each of the rules; 0 when it is not over it."""
-        scores, own = self.scores, self.scores[:, at:at + 1]
+        scores, own = self.scores, self.scores[:, at : at + 1]
         before = (scores > own) | ((scores == own) & (np.arange(scores.shape[1]) < at))
         places: Rows = 1 + np.count_nonzero(before & self.passed, axis=1)
         if self.diverse.any():
@@ -161,8 +172,10 @@ class _Batch:
         found = self.chosen(-1) if self.diverse.any() else []
         by_score = np.argsort(np.where(self.passed, -self.scores, np.inf), axis=1, kind="stable")
         counts = np.count_nonzero(self.passed, axis=1).tolist()
-        return [found[i] if diverse else by_score[i, :counts[i]].tolist()
-                for i, diverse in enumerate(self.diverse.tolist())]
+        return [
+            found[i] if diverse else by_score[i, : counts[i]].tolist()
+            for i, diverse in enumerate(self.diverse.tolist())
+        ]
 
     @cached_property
     def _relevance(self) -> Floats:

@@ -40,8 +40,12 @@ class Gap:
 def parts(candidate: Candidate) -> dict[str, float]:
     """What each part gave to the score in the end; they add up to it."""
     factor = candidate.age.factor
-    return {"vector": candidate.vector.points * factor, "text": candidate.text.points * factor,
-            "age": candidate.age.points, "day": candidate.date_points}
+    return {
+        "vector": candidate.vector.points * factor,
+        "text": candidate.text.points * factor,
+        "age": candidate.age.points,
+        "day": candidate.date_points,
+    }
 
 
 def gaps(candidate: Candidate, other: Candidate) -> list[Gap]:
@@ -58,14 +62,20 @@ def stages(candidate: Candidate, trace: Trace) -> Iterator[Stage]:
     yield _vector(candidate, trace)
     yield _text(candidate, trace)
     if at is not None:
-        yield _around("Final order", order, at, lambda one: f"{one.score:.3f}  {one.chunk.citation}  "
-                                                            f"{label(one.verdict).lower()}")
+        yield _around(
+            "Final order", order, at, lambda one: f"{one.score:.3f}  {one.chunk.citation}  {label(one.verdict).lower()}"
+        )
         if len(order) > 1:
             yield _parted(candidate, order[at - 1] if at else order[1], above=at > 0)
     if candidate.mmr is not None:
         yield _mmr(candidate, trace)
-    yield Stage("Gate", (f"{candidate.score:.4f} against {trace.floor:g}, "
-                         f"{trace.settings.whole('query.maxResults')} hits at most", sentence(candidate.verdict)))
+    yield Stage(
+        "Gate",
+        (
+            f"{candidate.score:.4f} against {trace.floor:g}, {trace.settings.whole('query.maxResults')} hits at most",
+            sentence(candidate.verdict),
+        ),
+    )
 
 
 def _around(title: str, items: Sequence[Candidate], at: int, say: Callable[[Candidate], str]) -> Stage:
@@ -84,7 +94,7 @@ def _vector(candidate: Candidate, trace: Trace) -> Stage:
         place = f"{ordinal(part.rank)} with " if part.rank else ""
         return Stage(title, (f"{place}cosine {part.cosine:.4f}, not proposed{edge}",))
     first = max(0, part.rank - 1 - AROUND)
-    near = ranks[first:part.rank + AROUND]
+    near = ranks[first : part.rank + AROUND]
     lines = tuple(f"{first + i:>4}  {score:.3f}  {ref.citation}" for i, (ref, score) in enumerate(near, 1))
     return Stage(title, lines, part.rank - 1 - first)
 
@@ -100,9 +110,10 @@ def _text(candidate: Candidate, trace: Trace) -> Stage:
         why = "not matched" if part.bm25 is None else f"bm25 {-part.bm25:.2f}, not proposed"
         return Stage(title, (*query, why))
     first = max(0, at - AROUND)
-    near = ranks[first:at + AROUND + 1]
-    lines = tuple(f"{first + i:>4}  {-bm25:.2f} -> {score:.3f}  {ref.citation}"
-                  for i, (ref, bm25, score) in enumerate(near, 1))
+    near = ranks[first : at + AROUND + 1]
+    lines = tuple(
+        f"{first + i:>4}  {-bm25:.2f} -> {score:.3f}  {ref.citation}" for i, (ref, bm25, score) in enumerate(near, 1)
+    )
     return Stage(title, (*query, *lines), at - first + len(query))
 
 
@@ -111,8 +122,11 @@ def _parted(candidate: Candidate, other: Candidate, *, above: bool) -> Stage:
     total = candidate.score - other.score
     lines = [f"{gap.part:<7}{gap.own:.3f} - {gap.other:.3f} = {gap.difference:+.3f}" for gap in gaps(candidate, other)]
     where = "above" if above else "below"
-    return Stage(f"Against the one {where}, {other.chunk.citation}",
-                 (*lines, f"{'score':<7}{candidate.score:.3f} - {other.score:.3f} = {total:+.3f}"), len(lines))
+    return Stage(
+        f"Against the one {where}, {other.chunk.citation}",
+        (*lines, f"{'score':<7}{candidate.score:.3f} - {other.score:.3f} = {total:+.3f}"),
+        len(lines),
+    )
 
 
 def _mmr(candidate: Candidate, trace: Trace) -> Stage:
@@ -121,16 +135,22 @@ def _mmr(candidate: Candidate, trace: Trace) -> Stage:
         return Stage("MMR", ("chosen first, so there was nothing to resemble",))
     balance = trace.settings.number("query.hybrid.mmr.lambda")
     value = balance * part.relevance - (1 - balance) * part.similarity
-    return Stage(f"MMR: chosen {ordinal(part.place)}", (
-        f"{balance:.2f} x relevance {part.relevance:.3f} - {1 - balance:.2f} x likeness {part.similarity:.3f} "
-        f"= {value:.3f}", f"most like {part.twin.citation}"))
+    return Stage(
+        f"MMR: chosen {ordinal(part.place)}",
+        (
+            f"{balance:.2f} x relevance {part.relevance:.3f} - {1 - balance:.2f} x likeness {part.similarity:.3f} "
+            f"= {value:.3f}",
+            f"most like {part.twin.citation}",
+        ),
+    )
 
 
 def in_a_line(candidate: Candidate, trace: Trace) -> str:
     """The whole arithmetic as one formula: `.40 x 0.854 + .60 x 0.818 = 0.832 + 0.020 age = 0.852 >= 0.35`."""
     vector, text, age = candidate.vector, candidate.text, candidate.age
-    formula = (f"{vector.weight:.2f} x {vector.score:.3f} + {text.weight:.2f} x {text.score:.3f} "
-               f"= {candidate.hybrid:.3f}")
+    formula = (
+        f"{vector.weight:.2f} x {vector.score:.3f} + {text.weight:.2f} x {text.score:.3f} = {candidate.hybrid:.3f}"
+    )
     more = ""
     if profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
         more += f" x {age.factor:.3f} age"

@@ -14,15 +14,19 @@ Operation = Literal["+", "x", "=", ""]
 
 
 _SIDES: dict[Mode, tuple[str, str]] = {
-    "hybrid": ("hybrid", "sum of both sides"), "vectors only": ("sum", "the vector alone"),
-    "keywords only": ("sum", "the words alone"), "nothing": ("sum", "nothing was searched")}
+    "hybrid": ("hybrid", "sum of both sides"),
+    "vectors only": ("sum", "the vector alone"),
+    "keywords only": ("sum", "the words alone"),
+    "nothing": ("sum", "nothing was searched"),
+}
 """What the points of the sides add up to, by what was searched."""
 
 
 _NO_VECTOR = {
     UNKNOWN_WORDS: "the embedding model knows no word of the query",
     "model_mismatch": "the vectors of the index are of another model",
-    "provider": "meaning-based recall is off"}
+    "provider": "meaning-based recall is off",
+}
 """Why nothing has a cosine, by the code of the notice that tells more of it."""
 
 
@@ -56,15 +60,17 @@ def count_terms(plan: QueryPlan, text: str, profile: str) -> TermCount:
             counts[word] = text.lower().count(word.lower())
             continue
         own = words.tokens(word, stemmed=stemmed)
-        counts[word] = text.count(word) if stemmed and words.is_cjk(word) else min(
-            (present.get(token, 0) for token in own), default=0)
+        counts[word] = (
+            text.count(word)
+            if stemmed and words.is_cjk(word)
+            else min((present.get(token, 0) for token in own), default=0)
+        )
     return TermCount(counts, plan.dropped)
 
 
 def explain(candidate: Candidate, trace: Trace) -> list[Line]:
     """The lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
-    lines = [_vector(candidate, trace), _text(candidate, trace),
-             Line(*_SIDES[trace.mode], "=", candidate.hybrid)]
+    lines = [_vector(candidate, trace), _text(candidate, trace), Line(*_SIDES[trace.mode], "=", candidate.hybrid)]
     lines += _age(candidate, trace)
     if candidate.date_points:
         lines.append(Line("day", f"the query names {trace.plan.day.removeprefix('-')}", "+", candidate.date_points))
@@ -81,8 +87,11 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     """
     count = count_terms(trace.plan, text, trace.profile)
     added = chunk is not None and _indexed_with_more(trace)
-    dated = count_terms(trace.plan, words.indexed_form(chunk.path, (), ""), trace.profile).counts \
-        if chunk is not None and added else {}
+    dated = (
+        count_terms(trace.plan, words.indexed_form(chunk.path, (), ""), trace.profile).counts
+        if chunk is not None and added
+        else {}
+    )
     present = [_times(word, n, dated.get(word, 0)) for word, n in count.counts.items() if n or dated.get(word)]
     missing = [word for word, n in count.counts.items() if not n and not dated.get(word)]
     parts = [", ".join(present)] if present else []
@@ -154,9 +163,11 @@ def _text(candidate: Candidate, trace: Trace) -> Line:
         return Line("text", words_off(trace), "+", 0.0)
     if part.bm25 is None:
         return Line("text", "no word matched" if rules.join == "OR" else "not all words matched", "+", 0.0)
-    formula = {"magnitude": f"/ best {trace.text_scale:.2f} = {part.score:.3f}",
-               "saturated": f"r/(1+r) = {part.score:.3f}",
-               "clamped": f"always {part.score:.1f} in this release"}[rules.text_score]
+    formula = {
+        "magnitude": f"/ best {trace.text_scale:.2f} = {part.score:.3f}",
+        "saturated": f"r/(1+r) = {part.score:.3f}",
+        "clamped": f"always {part.score:.1f} in this release",
+    }[rules.text_score]
     steps = [f"bm25 {-part.bm25:.2f}", formula, _rank(part.rank, trace.funnel.text_pool), f"x {part.weight:.2f}"]
     return Line("text", "  ".join(steps), "+", part.points)
 
@@ -188,8 +199,9 @@ def _mmr(candidate: Candidate) -> Line:
         return Line("mmr", "off")
     if part.twin is None:
         return Line("mmr", "chosen first")
-    return Line("mmr", f"chosen {ordinal(part.place)}; shares {part.similarity:.0%} of its words with "
-                       f"{part.twin.citation}")
+    return Line(
+        "mmr", f"chosen {ordinal(part.place)}; shares {part.similarity:.0%} of its words with {part.twin.citation}"
+    )
 
 
 def _gate(candidate: Candidate, trace: Trace) -> Line:

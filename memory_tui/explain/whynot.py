@@ -144,8 +144,10 @@ class Inquest:
     def _with_true_ranks(self, supposed: Candidate, row: int) -> Candidate:
         place = self._outside(self._side.postings, row)
         return replace(
-            supposed, vector=replace(supposed.vector, rank=self._vector_rank(row), in_pool=False),
-            text=replace(supposed.text, rank=place.rank if place else None, in_pool=False))
+            supposed,
+            vector=replace(supposed.vector, rank=self._vector_rank(row), in_pool=False),
+            text=replace(supposed.text, rank=place.rank if place else None, in_pool=False),
+        )
 
     # --- the gates of the pools ------------------------------------------------------------------------------------
 
@@ -190,8 +192,9 @@ class Inquest:
     def _postings(self) -> tuple[Postings, ...]:
         """All matches; of each keyword where they were looked for one by one."""
         keywords = self.evidence.keywords
-        return tuple(side.postings for side in keywords.each) if self._side.whole and keywords else (
-            self._side.postings,)
+        return (
+            tuple(side.postings for side in keywords.each) if self._side.whole and keywords else (self._side.postings,)
+        )
 
     def _outside(self, postings: Postings, row: int) -> OutsideTextPool | None:
         """The place of `row` among the matches, with the worst that got into the pool."""

@@ -140,21 +140,34 @@ def sentence(fate: Fate) -> str:
         case BelowMinScore():
             return f"Its score is {margin(fate.margin)} short of minScore {fate.floor:g}."
         case LoweredByDecay():
-            return (f"Age alone stopped it: {fate.age_days:.0f} days old, its score was multiplied by "
-                    f"{fate.factor:.3f} and is {margin(fate.margin)} short of minScore {fate.floor:g}.")
+            return (
+                f"Age alone stopped it: {fate.age_days:.0f} days old, its score was multiplied by "
+                f"{fate.factor:.3f} and is {margin(fate.margin)} short of minScore {fate.floor:g}."
+            )
         case DisplacedByMmr():
-            return (f"Its score is good enough, but it shares {fate.similarity:.0%} of its words with "
-                    f"{fate.twin.citation}, which MMR chose first; it came {ordinal(fate.place)} of {fate.limit}.")
+            return (
+                f"Its score is good enough, but it shares {fate.similarity:.0%} of its words with "
+                f"{fate.twin.citation}, which MMR chose first; it came {ordinal(fate.place)} of {fate.limit}."
+            )
         case BeyondLimit():
             return f"It passed minScore as the {ordinal(fate.place)}, but only {fate.limit} are recalled."
-        case (OutsideVectorPool() | NoVector() | ModelMismatch() | NotMatched() | NoWord() | WordsOff()
-              | OutsideTextPool()):
+        case (
+            OutsideVectorPool()
+            | NoVector()
+            | ModelMismatch()
+            | NotMatched()
+            | NoWord()
+            | WordsOff()
+            | OutsideTextPool()
+        ):
             return _pool_sentence(fate)
-        case (OutsideRoots() | Excluded() | NoSuchFile() | UnreadableFile() | ChangedSinceIndexed() | InNoChunk()):
+        case OutsideRoots() | Excluded() | NoSuchFile() | UnreadableFile() | ChangedSinceIndexed() | InNoChunk():
             return _file_sentence(fate)
         case LostInTheirIndex():
-            return (f"By the notes on disk it is the {ordinal(fate.place)} hit, but OpenClaw's own index cannot recall "
-                    f"it: {fate.detail}")
+            return (
+                f"By the notes on disk it is the {ordinal(fate.place)} hit, but OpenClaw's own index cannot recall "
+                f"it: {fate.detail}"
+            )
         case _ as never:
             assert_never(never)
 
@@ -184,8 +197,10 @@ def _file_sentence(fate: FileGate) -> str:
 def _pool_sentence(fate: PoolGate) -> str:
     match fate:
         case OutsideVectorPool():
-            return (f"By meaning it is only the {ordinal(fate.rank)} of {fate.of:,} (cosine {fate.cosine:.3f}); "
-                    f"candidates are the {fate.pool} nearest (down to {fate.edge:.3f}). By words: {_text(fate.text)}.")
+            return (
+                f"By meaning it is only the {ordinal(fate.rank)} of {fate.of:,} (cosine {fate.cosine:.3f}); "
+                f"candidates are the {fate.pool} nearest (down to {fate.edge:.3f}). By words: {_text(fate.text)}."
+            )
         case NoVector():
             return f"Meaning could not find it: {fate.cause}. By words: {_text(fate.text)}."
         case ModelMismatch():
@@ -210,8 +225,10 @@ def _text(gate: TextGate) -> str:
             every = f"all {len(gate.words)} words are" if len(gate.words) > 1 else "the word is"
             return f"{every} needed, and it lacks {_listed(gate.absent)}{_nowhere(gate)}"
         case OutsideTextPool():
-            return (f"it is only the {ordinal(gate.rank)} by bm25 ({-gate.bm25:.2f}), and the {gate.pool} best are "
-                    f"candidates (down to {-gate.edge:.2f})")
+            return (
+                f"it is only the {ordinal(gate.rank)} by bm25 ({-gate.bm25:.2f}), and the {gate.pool} best are "
+                f"candidates (down to {-gate.edge:.2f})"
+            )
         case _ as never:
             assert_never(never)
 
@@ -242,8 +259,11 @@ def flip(found: Flip) -> str:
 def flip_sentence(found: Flip) -> str:
     """What a change does, as a whole sentence."""
     what = f"Recalled as the {ordinal(found.place)}" if found.place else "No longer recalled"
-    also = [f"{verb} {plural(len(refs), 'other')}" for verb, refs in (
-        ("brings in", found.comes_in), ("pushes out", found.drops_out)) if refs]
+    also = [
+        f"{verb} {plural(len(refs), 'other')}"
+        for verb, refs in (("brings in", found.comes_in), ("pushes out", found.drops_out))
+        if refs
+    ]
     return f"{what} with {turn(found.key, found.value)}{'; it also ' + ' and '.join(also) if also else ''}."
 
 
@@ -276,20 +296,30 @@ def doubt(found: Doubt) -> str:
     match found:
         case KeywordHitsShut():
             then = "only when nothing else passes" if found.relaxed else "never"
-            return (f"A hit by words alone scores {found.most:.2f} at best, below minScore {found.min_score:g}: it is "
-                    f"recalled {then}.")
+            return (
+                f"A hit by words alone scores {found.most:.2f} at best, below minScore {found.min_score:g}: it is "
+                f"recalled {then}."
+            )
         case BelowNoise():
-            return (f"minScore {found.min_score:g} lets {found.share:.0%} of unrelated questions through; the best hit "
-                    f"of the middle one scores {found.median:.3f}.")
+            return (
+                f"minScore {found.min_score:g} lets {found.share:.0%} of unrelated questions through; the best hit "
+                f"of the middle one scores {found.median:.3f}."
+            )
         case AboveRight():
-            return (f"minScore {found.min_score:g} shuts out what is right: only {found.share:.0%} of the right chunks "
-                    f"reach it, the middle one scores {found.median:.3f}.")
+            return (
+                f"minScore {found.min_score:g} shuts out what is right: only {found.share:.0%} of the right chunks "
+                f"reach it, the middle one scores {found.median:.3f}."
+            )
         case RelativeScores():
-            return (f"Under {found.profile} scores are shares of each question's best hit, so the best hit of an "
-                    "unrelated question scores as high as any: minScore only trims the tail.")
+            return (
+                f"Under {found.profile} scores are shares of each question's best hit, so the best hit of an "
+                "unrelated question scores as high as any: minScore only trims the tail."
+            )
         case Inseparable():
-            return (f"No minScore tells nonsense from what is right: the best still lets {found.nonsense:.0%} of "
-                    f"unrelated questions through and keeps {found.related:.0%} of the right chunks.")
+            return (
+                f"No minScore tells nonsense from what is right: the best still lets {found.nonsense:.0%} of "
+                f"unrelated questions through and keeps {found.related:.0%} of the right chunks."
+            )
         case _ as never:
             assert_never(never)
 
@@ -301,12 +331,16 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
             return "Nothing was asked.", "Type a question."
         case EmptyIndex():
             if reason.pending:
-                return (f"Nothing is indexed yet: {plural(reason.pending, 'file')} waiting.",
-                        "Wait for the index, or run memory-tui index.")
+                return (
+                    f"Nothing is indexed yet: {plural(reason.pending, 'file')} waiting.",
+                    "Wait for the index, or run memory-tui index.",
+                )
             return "This workspace holds no notes yet.", "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
         case NoUsableWord(pointless=True):
-            return ("The query has no word to search for, and the embedding model knows nothing in it.",
-                    "Ask with a word.")
+            return (
+                "The query has no word to search for, and the embedding model knows nothing in it.",
+                "Ask with a word.",
+            )
         case NoUsableWord():
             return "The query has no word to search for, and there are no vectors to go by.", "Add a word."
         case NothingMatched():
@@ -314,19 +348,27 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
                 found = ", ".join(f'"{word}"' for word in reason.missing[:5])
                 return f"No note contains {found}.", "Try another word for it."
             if reason.join == "AND":
-                return ("No chunk contains all of these words, and no vector is near.",
-                        "Use fewer words, or the profile recommended, which accepts any of them.")
+                return (
+                    "No chunk contains all of these words, and no vector is near.",
+                    "Use fewer words, or the profile recommended, which accepts any of them.",
+                )
             return "No chunk matches.", "Try other words."
         case AllBelowGate():
             fade = f" {reason.decayed} of them only because of their age." if reason.decayed else ""
-            return (f"{plural(reason.candidates, 'chunk')} found, but all score below {reason.floor:g}; "
-                    f"the best has {reason.best:.3f}.{fade}",
-                    "Lower minScore." if profile == OWN else f"Lower minScore, or try the profile {OWN}.")
+            return (
+                f"{plural(reason.candidates, 'chunk')} found, but all score below {reason.floor:g}; "
+                f"the best has {reason.best:.3f}.{fade}",
+                "Lower minScore." if profile == OWN else f"Lower minScore, or try the profile {OWN}.",
+            )
         case _ as never:
             assert_never(never)
 
 
 def mode(value: Mode) -> str:
     """What searches go by, as the first word of the screen."""
-    return {"hybrid": "HYBRID", "keywords only": "KEYWORDS ONLY", "vectors only": "VECTORS ONLY",
-            "nothing": "NO SEARCH"}[value]
+    return {
+        "hybrid": "HYBRID",
+        "keywords only": "KEYWORDS ONLY",
+        "vectors only": "VECTORS ONLY",
+        "nothing": "NO SEARCH",
+    }[value]

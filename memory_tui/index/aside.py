@@ -39,8 +39,10 @@ def sweep(index: Path, now: float) -> list[str]:
         except OSError as error:
             told.append(f"{path}, a damaged index that was moved aside, cannot be removed: {error.strerror}.")
         else:
-            told.append(f"{path} was removed: a damaged index, moved aside more than {KEPT_DAYS} days ago; the newest "
-                        f"{KEPT} stay.")
+            told.append(
+                f"{path} was removed: a damaged index, moved aside more than {KEPT_DAYS} days ago; the newest "
+                f"{KEPT} stay."
+            )
     return told
 
 

@@ -73,8 +73,9 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
     if problems := check.problems(beside):
         beside.close()
         discard(store.path)
-        raise IndexUnavailable(f"The new index is not whole ({problems[0]}); the old one stays.",
-                               "It is made again with the next sync.")
+        raise IndexUnavailable(
+            f"The new index is not whole ({problems[0]}); the old one stays.", "It is made again with the next sync."
+        )
     carrying.take_jobs(beside, *carrying.job_rows(store))
     carrying.follow(beside, store.generation() + 1)
     beside.close()
@@ -96,8 +97,9 @@ def discard(index: Path) -> None:
             part.unlink(missing_ok=True)
         except OSError as error:
             if error.errno != errno.ENOENT:
-                raise IndexUnavailable(f"{part} cannot be removed: {error.strerror}.",
-                                       "Remove it yourself; it is a half-made index.") from None
+                raise IndexUnavailable(
+                    f"{part} cannot be removed: {error.strerror}.", "Remove it yourself; it is a half-made index."
+                ) from None
 
 
 def _copy(source: Path, store: Store, stop: Stop) -> bool:

@@ -10,7 +10,9 @@ def cache_page(store: Store, after: int, count: int) -> Rows:
     """The next `count` kept vectors with an id above `after`: id, then every other column of embedding_cache."""
     return store.query(
         "SELECT id, provider, model, provider_key, hash, dims, updated_at, embedding FROM embedding_cache "
-        "WHERE id > ? ORDER BY id LIMIT ?", (after, count))
+        "WHERE id > ? ORDER BY id LIMIT ?",
+        (after, count),
+    )
 
 
 def carry(store: Store, rows: Rows, key: str, mark: int) -> None:
@@ -18,15 +20,21 @@ def carry(store: Store, rows: Rows, key: str, mark: int) -> None:
     with store.writing():
         store.many(
             "INSERT OR IGNORE INTO embedding_cache(provider, model, provider_key, hash, dims, updated_at, embedding) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)", [row[1:] for row in rows])
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [row[1:] for row in rows],
+        )
         store.query("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, mark))
 
 
 def job_rows(store: Store) -> tuple[Rows, Rows]:
     """Every row about batch jobs: of the jobs, and of the texts that wait for them."""
-    return (store.query("SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, "
-                       "remote_id, submitted_at FROM batch_jobs ORDER BY id"),
-            store.query("SELECT hash, job FROM batch_texts"))
+    return (
+        store.query(
+            "SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, "
+            "remote_id, submitted_at FROM batch_jobs ORDER BY id"
+        ),
+        store.query("SELECT hash, job FROM batch_texts"),
+    )
 
 
 def take_jobs(store: Store, jobs: Rows, texts: Rows) -> None:

@@ -28,15 +28,19 @@ def problems(store: Store) -> list[str]:
 def _counts(store: Store) -> list[str]:
     """Rows that do not fit each other."""
     found = []
-    chunks, said = store.value("SELECT count(*) FROM chunks WHERE occurrence = 0"), store.value(
-        "SELECT coalesce(sum(chunks), 0) FROM files")
+    chunks, said = (
+        store.value("SELECT count(*) FROM chunks WHERE occurrence = 0"),
+        store.value("SELECT coalesce(sum(chunks), 0) FROM files"),
+    )
     if chunks != said:
         found.append(f"{chunks} chunks, and files say {said}")
     orphans = store.value("SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)")
     if orphans:
         found.append(f"{orphans} chunks of no file")
-    lost = store.value("SELECT count(*) FROM chunks WHERE embedding_id IS NOT NULL "
-                       "AND embedding_id NOT IN (SELECT id FROM embedding_cache)")
+    lost = store.value(
+        "SELECT count(*) FROM chunks WHERE embedding_id IS NOT NULL "
+        "AND embedding_id NOT IN (SELECT id FROM embedding_cache)"
+    )
     if lost:
         found.append(f"{lost} chunks whose vector is lost")
     if store.full_text():
@@ -48,10 +52,14 @@ def _counts(store: Store) -> list[str]:
 
 def _contents(store: Store) -> list[str]:
     """Texts that are not what was hashed, and vectors that are none: flipped bits inside sound pages."""
-    texts = sum(sha256_hex(text) != digest for page in _pages(
-        store, "SELECT id, text, hash FROM chunks WHERE id > ? ORDER BY id LIMIT ?") for _, text, digest in page)
-    vectors = sum(map(_spoiled, _pages(
-        store, "SELECT id, embedding, dims FROM embedding_cache WHERE id > ? ORDER BY id LIMIT ?")))
+    texts = sum(
+        sha256_hex(text) != digest
+        for page in _pages(store, "SELECT id, text, hash FROM chunks WHERE id > ? ORDER BY id LIMIT ?")
+        for _, text, digest in page
+    )
+    vectors = sum(
+        map(_spoiled, _pages(store, "SELECT id, embedding, dims FROM embedding_cache WHERE id > ? ORDER BY id LIMIT ?"))
+    )
     found = [f"{texts} chunks whose text is not what was indexed"] if texts else []
     return [*found, f"{vectors} vectors that are none"] if vectors else found
 

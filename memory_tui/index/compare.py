@@ -89,9 +89,14 @@ def wanted(config: Config, settings: Settings, roots: Roots) -> Wanted:
     if config.kind != "openclaw":
         return Wanted()
     return Wanted(
-        provider="" if config.provider == "auto" else config.provider, model=config.model, sources=_sources(config),
-        chunk_tokens=settings.whole("chunking.tokens"), chunk_overlap=settings.whole("chunking.overlap"),
-        extra_paths=roots.extra, patterns=roots.patterns)
+        provider="" if config.provider == "auto" else config.provider,
+        model=config.model,
+        sources=_sources(config),
+        chunk_tokens=settings.whole("chunking.tokens"),
+        chunk_overlap=settings.whole("chunking.overlap"),
+        extra_paths=roots.extra,
+        patterns=roots.patterns,
+    )
 
 
 def _sources(config: Config) -> tuple[str, ...]:
@@ -104,7 +109,10 @@ def _sources(config: Config) -> tuple[str, ...]:
 
 
 def compare_configured(
-    config: Config, settings: Settings, roots: Roots, path: Path | None = None,
+    config: Config,
+    settings: Settings,
+    roots: Roots,
+    path: Path | None = None,
 ) -> Comparison | TheirProblem:
     """The index of the configuration's agent, or the one at `path`, against the notes on disk and what is configured.
 
@@ -120,15 +128,29 @@ def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) ->
 
 
 def compare(
-    seen: Scan, read_document: Callable[[Found], Document], their: TheirIndex, wishes: Wanted | None = None,
+    seen: Scan,
+    read_document: Callable[[Found], Document],
+    their: TheirIndex,
+    wishes: Wanted | None = None,
 ) -> Comparison:
     """`their` index against the notes of the scan `seen`, and against what the configuration asks for."""
     compared = files(seen, read_document, their)
     mismatches = tuple(_mismatches(their, wishes or Wanted()))
     return Comparison(
-        "ok", their.path, their.era, their.identity, mismatches, _CONSEQUENCES[their.era] if mismatches else "",
-        their.counts, their.revision, their.user_version, len(seen.found), _summary(compared),
-        (*their.remarks, *_remarks(their, compared)), tuple(compared))
+        "ok",
+        their.path,
+        their.era,
+        their.identity,
+        mismatches,
+        _CONSEQUENCES[their.era] if mismatches else "",
+        their.counts,
+        their.revision,
+        their.user_version,
+        len(seen.found),
+        _summary(compared),
+        (*their.remarks, *_remarks(their, compared)),
+        tuple(compared),
+    )
 
 
 def _summary(compared: Sequence[FileComparison]) -> dict[str, int]:
@@ -157,8 +179,9 @@ def _mismatches(their: TheirIndex, wishes: Wanted) -> Iterable[Mismatch]:
         yield Mismatch("provider", identity.provider, wishes.provider)
     if wishes.sources and set(wishes.sources) != set(identity.sources):
         yield Mismatch("sources", ", ".join(identity.sources), ", ".join(sorted(wishes.sources)))
-    if wishes.extra_paths is not None and identity.scope_hash != (scope := schema.scope_hash(
-            wishes.extra_paths, wishes.patterns)):
+    if wishes.extra_paths is not None and identity.scope_hash != (
+        scope := schema.scope_hash(wishes.extra_paths, wishes.patterns)
+    ):
         yield Mismatch("scope", identity.scope_hash, scope)
     # From 2026.8 on the sizes are fixed, whatever the configuration says.
     if their.era == "own file":
@@ -173,11 +196,15 @@ def _remarks(their: TheirIndex, compared: Sequence[FileComparison]) -> Iterable[
     if identity is None:
         yield "Without a record of how it was made its chunks and vectors cannot be judged."
     elif identity.chunking_version is not None:
-        yield (f"Its chunks are counted, not compared: they are cut by OpenClaw's chunking version "
-               f"{identity.chunking_version}, and memory-tui cuts like 2026.3.")
+        yield (
+            f"Its chunks are counted, not compared: they are cut by OpenClaw's chunking version "
+            f"{identity.chunking_version}, and memory-tui cuts like 2026.3."
+        )
     elif identity.fts_tokenizer and any("other chunking" in file.differences for file in compared):
-        yield ("It was written by OpenClaw 2026.4.15 or later, which cuts Chinese, Japanese and Korean into smaller "
-               "chunks than memory-tui does.")
+        yield (
+            "It was written by OpenClaw 2026.4.15 or later, which cuts Chinese, Japanese and Korean into smaller "
+            "chunks than memory-tui does."
+        )
     if counts.keyword_rows is None:
         yield "It has no full-text table, so OpenClaw finds nothing in it by words."
     elif counts.keyword_rows < counts.chunks:

@@ -84,15 +84,18 @@ def _of_theirs_alone(seen: Scan, their: TheirIndex) -> Iterable[FileComparison]:
 
 
 def _note(
-    document: Document, key: Key, row: TheirFile, chunks: Sequence[TheirChunk], their: TheirIndex,
+    document: Document,
+    key: Key,
+    row: TheirFile,
+    chunks: Sequence[TheirChunk],
+    their: TheirIndex,
 ) -> FileComparison:
     told: dict[Difference, str] = {}
     identity = their.identity
     if not row.hash:
         told["stale"] = "OpenClaw has marked it to be indexed again."
     elif row.hash != document.hash:
-        told["stale"] = (f"OpenClaw has indexed another text of it: {row.size:,} bytes, on disk are "
-                         f"{document.size:,}.")
+        told["stale"] = f"OpenClaw has indexed another text of it: {row.size:,} bytes, on disk are {document.size:,}."
     if identity is not None and (strange := {chunk.model for chunk in chunks} - {identity.model}):
         told["other model"] = f"Chunks of the model {', '.join(sorted(strange))} are not searched any more."
     expected = None
@@ -109,14 +112,25 @@ def _note(
 
 
 def _file(
-    key: Key, chunks: Sequence[TheirChunk], told: Mapping[Difference, str], *, expected: int | None = None,
+    key: Key,
+    chunks: Sequence[TheirChunk],
+    told: Mapping[Difference, str],
+    *,
+    expected: int | None = None,
     note: str = "",
 ) -> FileComparison:
     sentences = [*told.values(), note] if note else told.values()
     return FileComparison(
-        path=key[1], source=key[0], differences=tuple(told), detail=" ".join(sentences), compared=not note,
-        chunks=len(chunks), expected=expected, embedded=sum(chunk.embedded for chunk in chunks),
-        models=tuple(sorted({chunk.model for chunk in chunks})))
+        path=key[1],
+        source=key[0],
+        differences=tuple(told),
+        detail=" ".join(sentences),
+        compared=not note,
+        chunks=len(chunks),
+        expected=expected,
+        embedded=sum(chunk.embedded for chunk in chunks),
+        models=tuple(sorted({chunk.model for chunk in chunks})),
+    )
 
 
 def _missing(path: str, chunks: Sequence[TheirChunk], their: TheirIndex) -> str:
@@ -140,14 +154,17 @@ def _cut(document: Document, source: str, identity: TheirIdentity) -> dict[_Line
     if identity.chunk_tokens is None or identity.chunk_overlap is None:
         return None
     pieces = cap_bytes(chunk_text(document.text, identity.chunk_tokens, identity.chunk_overlap), input_bytes(identity))
-    return {(piece.start_line, piece.end_line, piece.hash): chunk_id(source, document.path, piece, identity.model)
-            for piece in on_lines_of_file(document, pieces)}
+    return {
+        (piece.start_line, piece.end_line, piece.hash): chunk_id(source, document.path, piece, identity.model)
+        for piece in on_lines_of_file(document, pieces)
+    }
 
 
 def input_bytes(identity: TheirIdentity) -> int:
     """The longest chunk in UTF-8 bytes that OpenClaw 2026.3 hands to the provider of `identity`."""
     small = identity.provider == "local" or (
-        identity.provider == "gemini" and not identity.model.endswith("gemini-embedding-2-preview"))
+        identity.provider == "gemini" and not identity.model.endswith("gemini-embedding-2-preview")
+    )
     return _LOCAL_BYTES if small else MAX_INPUT_BYTES
 
 
@@ -156,8 +173,10 @@ def _cut_otherwise(expected: Mapping[_Lines, str], chunks: Sequence[TheirChunk],
     found = {(chunk.start_line, chunk.end_line, chunk.hash): chunk for chunk in chunks}
     lacking, strange = expected.keys() - found.keys(), found.keys() - expected.keys()
     if lacking or strange:
-        return (f"Its text is cut otherwise: {len(chunks)} chunks instead of {len(expected)}, "
-                f"{len(expected) - len(lacking)} of them alike.")
+        return (
+            f"Its text is cut otherwise: {len(chunks)} chunks instead of {len(expected)}, "
+            f"{len(expected) - len(lacking)} of them alike."
+        )
     # The model is a part of the id, and another model has been told already.
     others = sum(chunk.chunk_id != expected[lines] for lines, chunk in found.items() if chunk.model == model)
     return f"The ids of {others} chunks are not the documented ones." if others else ""

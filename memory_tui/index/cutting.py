@@ -25,8 +25,7 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
         body = "" if occurrence else indexed_form(read.path, headings.above(piece.start_line), piece.text)
-        chunks.append(NewChunk(
-            identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body))
+        chunks.append(NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body))
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
 
 
@@ -34,8 +33,10 @@ def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
     """`pieces` of the text of `read` with the lines of its file, which for a transcript are others."""
     if not isinstance(read, Transcript):
         return pieces
-    return [piece._replace(start_line=read.lines[piece.start_line - 1], end_line=read.lines[piece.end_line - 1])
-            for piece in pieces]
+    return [
+        piece._replace(start_line=read.lines[piece.start_line - 1], end_line=read.lines[piece.end_line - 1])
+        for piece in pieces
+    ]
 
 
 def remarks(read: Document) -> str:
@@ -44,8 +45,11 @@ def remarks(read: Document) -> str:
     if read.replaced:
         remarks.append(f"{read.replaced:,} byte sequences are not UTF-8 and were replaced")
     if isinstance(read, Transcript) and read.skipped:
-        remarks.append("1 line is not JSON and was skipped" if read.skipped == 1
-                       else f"{read.skipped:,} lines are not JSON and were skipped")
+        remarks.append(
+            "1 line is not JSON and was skipped"
+            if read.skipped == 1
+            else f"{read.skipped:,} lines are not JSON and were skipped"
+        )
     if read.nul:
         remarks.append("it holds NUL characters")
     return "; ".join(remarks)

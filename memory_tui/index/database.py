@@ -58,7 +58,11 @@ class Database:
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str], *, read_only: bool = False, use_vec0: bool = True,
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        use_vec0: bool = True,
         notices: list[str] | None = None,
     ) -> Self:
         """The index at `path`, made if it is not there (unless `read_only`).
@@ -273,8 +277,10 @@ def full(path: Path) -> str:
         state = os.statvfs(path.parent)
     except (OSError, AttributeError):
         return ""
-    return (f" (the file system that holds {path.parent} has {state.f_bavail * state.f_frsize / 1e6:,.0f} of "
-            f"{state.f_blocks * state.f_frsize / 1e6:,.0f} MB left)")
+    return (
+        f" (the file system that holds {path.parent} has {state.f_bavail * state.f_frsize / 1e6:,.0f} of "
+        f"{state.f_blocks * state.f_frsize / 1e6:,.0f} MB left)"
+    )
 
 
 def explained(error: apsw.Error, path: Path) -> MemoryTuiError:

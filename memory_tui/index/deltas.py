@@ -67,5 +67,7 @@ def waits(found: Found, row: FileRow | None, thresholds: Thresholds) -> str:
     if due(grown, thresholds):
         return ""
     lines = f"{grown.messages:,} line{'' if grown.messages == 1 else 's'}"
-    return (f"grew by {grown.bytes:,} bytes and {lines}; it is indexed by itself after "
-            f"{thresholds.bytes:,} bytes or {thresholds.messages:,} lines, or now by memory-tui index")
+    return (
+        f"grew by {grown.bytes:,} bytes and {lines}; it is indexed by itself after "
+        f"{thresholds.bytes:,} bytes or {thresholds.messages:,} lines, or now by memory-tui index"
+    )

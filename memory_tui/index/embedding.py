@@ -32,7 +32,11 @@ class Embedder:
     """
 
     def __init__(
-        self, store: Store, identity: Identity, provider: Provider | None, check: Callable[[], None],
+        self,
+        store: Store,
+        identity: Identity,
+        provider: Provider | None,
+        check: Callable[[], None],
         manner: Manner = HERE,
     ) -> None:
         self.embedded = 0
@@ -183,7 +187,8 @@ def check_vectors(vectors: object, count: int, identity: Identity) -> None:
     if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != (count, identity.dims):
         raise ProviderError(
             f"{identity.provider} answered with vectors of another shape than {count} x {identity.dims}.",
-            "Check the model's name and dimensions.")
+            "Check the model's name and dimensions.",
+        )
     if not np.isfinite(vectors).all():
         raise ProviderError(f"{identity.provider} answered with vectors that hold no numbers.", "Check the model.")
 

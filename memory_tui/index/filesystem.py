@@ -5,8 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 _MOUNTS = Path("/proc/self/mountinfo")
-_SHARED = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "glusterfs", "lustre", "fuse.", "virtiofs", "vboxsf", "davfs",
-           "ncpfs", "gfs2", "ocfs2", "beegfs")
+_SHARED = (
+    "nfs",
+    "cifs",
+    "smb",
+    "9p",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "lustre",
+    "fuse.",
+    "virtiofs",
+    "vboxsf",
+    "davfs",
+    "ncpfs",
+    "gfs2",
+    "ocfs2",
+    "beegfs",
+)
 """Kinds that another machine can write to: there memory cannot be shared, which a write-ahead log needs."""
 
 

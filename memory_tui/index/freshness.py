@@ -84,8 +84,13 @@ def touched(found: Found, row: FileRow) -> bool:
 
 
 def compare(
-    scan: Scan, known: Mapping[str, FileRow], settings: Settings | None = None, *, rebuild: tuple[str, ...] = (),
-    roots: Roots | None = None, devices: Devices | None = None,
+    scan: Scan,
+    known: Mapping[str, FileRow],
+    settings: Settings | None = None,
+    *,
+    rebuild: tuple[str, ...] = (),
+    roots: Roots | None = None,
+    devices: Devices | None = None,
 ) -> Freshness:
     """The freshness of every note of `scan`, given the rows of the index by path.
 

@@ -8,8 +8,7 @@ from bisect import bisect_left
 LONGEST = 200
 """Characters of a heading that count; a whole file in one `#` line would otherwise be repeated in every chunk."""
 
-_MARK = re.compile(
-    r"^ {0,3}(?:(?P<hashes>#{1,6})[ \t]+(?P<title>[^\n]+)|(?P<fence>```+|~~~+)(?P<info>[^\n]*))", re.M)
+_MARK = re.compile(r"^ {0,3}(?:(?P<hashes>#{1,6})[ \t]+(?P<title>[^\n]+)|(?P<fence>```+|~~~+)(?P<info>[^\n]*))", re.M)
 _CLOSING = re.compile(r"(?:^|[ \t]+)#+\s*$")
 
 

@@ -62,10 +62,14 @@ class Job(NamedTuple):
 
 def claim(store: Store, identity: Identity, terms: Terms) -> int:
     """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; how many wait now."""
-    lacking: dict[str, int] = dict(store.query(
-        "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
-        f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {RECENT} GROUP BY hash ORDER BY min(id)",
-        (*_of(identity), *_of(identity), since())))
+    lacking: dict[str, int] = dict(
+        store.query(
+            "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
+            f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {RECENT} "
+            "GROUP BY hash ORDER BY min(id)",
+            (*_of(identity), *_of(identity), since()),
+        )
+    )
     wanted = {digest: size for digest, size in lacking.items() if digest not in terms.direct}
     if len(wanted) >= terms.least:
         _make(store, identity, list(_groups(wanted, terms)))
@@ -80,7 +84,8 @@ def _make(store: Store, identity: Identity, groups: Sequence[Sequence[str]]) -> 
             job = store.value(
                 "INSERT INTO batch_jobs(provider, model, provider_key, dims, pid, started, claimed_at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                (*_of(identity), identity.dims, pid, process_start(pid), now))
+                (*_of(identity), identity.dims, pid, process_start(pid), now),
+            )
             store.many("INSERT INTO batch_texts(hash, job) VALUES (?, ?)", [(digest, job) for digest in group])
 
 
@@ -89,7 +94,8 @@ def jobs(store: Store, space: Space) -> list[Job]:
     rows = store.query(
         "SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, remote_id, submitted_at, "
         f"(SELECT count(*) FROM batch_texts WHERE job = batch_jobs.id) FROM batch_jobs WHERE {_SPACE} ORDER BY id",
-        space)
+        space,
+    )
     return [Job(row[0], Identity(*row[1:5]), Holder(*row[5:8]), *row[8:]) for row in rows]
 
 
@@ -101,7 +107,9 @@ def texts(store: Store, job: Job, *, withheld: bool = False) -> list[tuple[str, 
     # The order of the tables is given, because chunks cannot be looked up by hash, and the other way takes minutes.
     rows = store.query(
         "SELECT c.hash, c.text, min(c.id) FROM chunks c CROSS JOIN batch_texts t ON t.hash = c.hash AND t.job = ? "
-        "WHERE c.embedding_id IS NULL AND c.occurrence = 0 GROUP BY c.hash ORDER BY min(c.id)", (job.id,))
+        "WHERE c.embedding_id IS NULL AND c.occurrence = 0 GROUP BY c.hash ORDER BY min(c.id)",
+        (job.id,),
+    )
     held = {digest: text for digest, text, _ in rows if text.strip()}
     kept = set(sendable(store, held, list(held)) if withheld else held)
     claimed = store.query("SELECT hash FROM batch_texts WHERE job = ?", (job.id,))
@@ -127,8 +135,10 @@ def keep(store: Store, job: Job, vectors: Mapping[str, Vectors]) -> int:
 
     Others are not believed: they would stand for texts that nobody sent.
     """
-    rows = store.query("SELECT hash FROM batch_texts WHERE job = ? AND hash IN (SELECT value FROM json_each(?))",
-                       (job.id, json.dumps(list(vectors))))
+    rows = store.query(
+        "SELECT hash FROM batch_texts WHERE job = ? AND hash IN (SELECT value FROM json_each(?))",
+        (job.id, json.dumps(list(vectors))),
+    )
     hashes = [row[0] for row in rows]
     if hashes:
         stacked = np.stack([vectors[digest] for digest in hashes])
@@ -142,8 +152,11 @@ def _attach(store: Store, job: Job, ids: Mapping[str, int]) -> None:
     recipe = store.recipe()
     if recipe is None or recipe.identity != job.identity:
         return
-    rows = store.query("SELECT id, hash FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
-                       "AND hash IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
+    rows = store.query(
+        "SELECT id, hash FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
+        "AND hash IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    )
     if rows:
         writes.attach(store, {row: ids[digest] for row, digest in rows})
 
@@ -170,14 +183,19 @@ def waiting(store: Store) -> int:
 
 def sent(store: Store, space: Space) -> set[str]:
     """The hashes of texts that the provider has, in jobs that are not over."""
-    return {row[0] for row in store.query(
-        "SELECT hash FROM batch_texts WHERE job IN "
-        f"(SELECT id FROM batch_jobs WHERE remote_id <> '' AND {_SPACE})", space)}
+    return {
+        row[0]
+        for row in store.query(
+            f"SELECT hash FROM batch_texts WHERE job IN (SELECT id FROM batch_jobs WHERE remote_id <> '' AND {_SPACE})",
+            space,
+        )
+    }
 
 
 def _forget_old(store: Store, identity: Identity, before: float) -> None:
-    old = store.query(f"DELETE FROM batch_jobs WHERE NOT ({_SPACE}) AND claimed_at < ? RETURNING id",
-                      (*_of(identity), before))
+    old = store.query(
+        f"DELETE FROM batch_jobs WHERE NOT ({_SPACE}) AND claimed_at < ? RETURNING id", (*_of(identity), before)
+    )
     store.many("DELETE FROM batch_texts WHERE job = ?", old)
 
 

@@ -65,7 +65,8 @@ class WriterLock:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise IndexUnavailable(
-                f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder.") from None
+                f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder."
+            ) from None
         if not _lock(descriptor):
             os.close(descriptor)
             return None
@@ -100,8 +101,10 @@ def wait_for(index: str | os.PathLike[str], stop: Waiting) -> WriterLock:
         if stop.wait(_PAUSE_SECONDS):
             raise Cancelled
     other = holder(index)
-    raise IndexBusy(f"Process {other.pid if other else 'unknown'} is indexing this workspace.",
-                           "Searches work meanwhile, and find what it has indexed so far.")
+    raise IndexBusy(
+        f"Process {other.pid if other else 'unknown'} is indexing this workspace.",
+        "Searches work meanwhile, and find what it has indexed so far.",
+    )
 
 
 def lock_path(index: str | os.PathLike[str], role: Role = "lock") -> Path:

@@ -187,8 +187,9 @@ def _explained(error: Exception, path: Path) -> NotSeen:
         case apsw.NotADBError():
             return NotSeen("damaged", f"{path} is not an SQLite database.", _NAME)
         case apsw.CorruptError() | UnicodeDecodeError():
-            return NotSeen("damaged", f"{path} is damaged or only half written.",
-                           "It was left as it is; let OpenClaw index again.")
+            return NotSeen(
+                "damaged", f"{path} is damaged or only half written.", "It was left as it is; let OpenClaw index again."
+            )
         case OSError(errno=errno.ENOENT | errno.ENOTDIR):
             return NotSeen("missing", f"There is no file {path}.", _NAME)
         case OSError():

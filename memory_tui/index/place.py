@@ -27,10 +27,13 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
     if links(where) > 1:
         raise IndexUnavailable(
             f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
-            "Name another file with --index, or delete this one; it is made again from the notes.")
+            "Name another file with --index, or delete this one; it is made again from the notes.",
+        )
     if name := filesystem.shared(where):
-        notices.append(f"The index {where} lies on a file system that other machines can write to ({name}): it is kept "
-                       "without a write-ahead log, so searches can wait for a moment while it is written.")
+        notices.append(
+            f"The index {where} lies on a file system that other machines can write to ({name}): it is kept "
+            "without a write-ahead log, so searches can wait for a moment while it is written."
+        )
     try:
         return create(where)
     except OSError as error:
@@ -40,7 +43,8 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
     except OSError as error:
         raise IndexUnavailable(
             f"No index can be written, neither at {where} ({reason}) nor in {tempfile.gettempdir()} "
-            f"({error.strerror}).", "Name a file in a folder that can be written with --index.",
+            f"({error.strerror}).",
+            "Name a file in a folder that can be written with --index.",
         ) from None
     notices.append(f"The index {where} cannot be written ({reason}); it is kept in {other} for now.")
     return other

@@ -18,8 +18,10 @@ from memory_tui.index.store import Store
 SECONDS = 86_400.0
 """How long a refusal counts: who refuses a text today may have another model tomorrow."""
 _SPACE = "provider = ? AND model = ? AND provider_key = ?"
-RECENT = ("EXISTS (SELECT 1 FROM refused r WHERE r.hash = chunks.hash AND r.provider = ? AND r.model = ? "
-          "AND r.provider_key = ? AND r.at > ?)")
+RECENT = (
+    "EXISTS (SELECT 1 FROM refused r WHERE r.hash = chunks.hash AND r.provider = ? AND r.model = ? "
+    "AND r.provider_key = ? AND r.at > ?)"
+)
 """That the text of a chunk is not to be asked for; takes provider, model, key, and a time before which none counts."""
 
 
@@ -41,15 +43,20 @@ class Refused:
 def note(store: Store, identity: Identity, digest: str, reason: str) -> None:
     """Remember that the text with this hash was refused now."""
     with store.writing():
-        store.query("INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)",
-                    (*_of(identity), digest, reason, time.time()))
+        store.query(
+            "INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", (*_of(identity), digest, reason, time.time())
+        )
 
 
 def known(store: Store, identity: Identity, hashes: Sequence[str]) -> set[str]:
     """Which of `hashes` are not to be asked for again now."""
-    return {row[0] for row in store.query(
-        f"SELECT hash FROM refused WHERE {_SPACE} AND at > ? AND hash IN (SELECT value FROM json_each(?))",
-        (*_of(identity), since(), json.dumps(list(hashes))))}
+    return {
+        row[0]
+        for row in store.query(
+            f"SELECT hash FROM refused WHERE {_SPACE} AND at > ? AND hash IN (SELECT value FROM json_each(?))",
+            (*_of(identity), since(), json.dumps(list(hashes))),
+        )
+    }
 
 
 def since() -> float:
@@ -65,7 +72,9 @@ def found_in(store: Store) -> list[Refused]:
     rows = store.query(
         "SELECT c.id, f.path, c.start_line, c.end_line, r.reason, r.at FROM chunks c JOIN refused r ON r.hash = c.hash "
         "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
-        "AND r.provider = ? AND r.model = ? AND r.provider_key = ? ORDER BY f.path, c.start_line", _of(identity))
+        "AND r.provider = ? AND r.model = ? AND r.provider_key = ? ORDER BY f.path, c.start_line",
+        _of(identity),
+    )
     return [Refused(*row) for row in rows]
 
 
@@ -78,9 +87,11 @@ def forget(store: Store) -> None:
 
 def tidy(store: Store) -> None:
     """Forget the refusals of texts that no note has any more, or that have a vector now. Mostly nothing to do."""
-    over = ("hash NOT IN (SELECT hash FROM chunks) OR EXISTS (SELECT 1 FROM embedding_cache e WHERE "
-            "e.provider = refused.provider AND e.model = refused.model AND e.provider_key = refused.provider_key "
-            "AND e.hash = refused.hash)")
+    over = (
+        "hash NOT IN (SELECT hash FROM chunks) OR EXISTS (SELECT 1 FROM embedding_cache e WHERE "
+        "e.provider = refused.provider AND e.model = refused.model AND e.provider_key = refused.provider_key "
+        "AND e.hash = refused.hash)"
+    )
     if _any(store) and store.value(f"SELECT EXISTS (SELECT 1 FROM refused WHERE {over})"):
         with store.writing():
             store.query(f"DELETE FROM refused WHERE {over}")

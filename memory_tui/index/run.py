@@ -109,8 +109,11 @@ class Run:
         known = store.known()
         patience = self._orders.patience
         differing = [note for note in scan.found if difference(note, known.get(note.path))]
-        todo = differing if patience is None else [
-            note for note in differing if not waits(note, known.get(note.path), patience)]
+        todo = (
+            differing
+            if patience is None
+            else [note for note in differing if not waits(note, known.get(note.path), patience)]
+        )
         tally.found = scan.total
         tally.waiting, tally.unchanged = len(differing) - len(todo), tally.found - len(differing)
         self._meter = Meter(len(todo), sum(note.size for note in todo))
@@ -205,8 +208,7 @@ class Run:
             self._progress(new.path, new.size)
 
     def give_vectors(self, reading: Iterator[None] | None = None) -> None:
-        """Make the vectors that are lacking, or leave them to batch jobs; a slow provider works while notes are read.
-        """
+        """Make the missing vectors, or leave them to batch jobs; a slow provider works while notes are read."""
         space, terms = None, self._orders.terms
         if terms or not self._orders.manner.later:
             for _ in reading or ():
@@ -250,9 +252,18 @@ class Run:
         now = time.monotonic()
         if now - self._told >= _PROGRESS_SECONDS or meter.done == meter.total:
             self._told = now
-            self._tell(events.SyncProgress(
-                time.time(), meter.done, meter.total, path, self.tally.chunks, meter.rate, meter.seconds_left,
-                self._orders.rebuilding))
+            self._tell(
+                events.SyncProgress(
+                    time.time(),
+                    meter.done,
+                    meter.total,
+                    path,
+                    self.tally.chunks,
+                    meter.rate,
+                    meter.seconds_left,
+                    self._orders.rebuilding,
+                )
+            )
 
 
 def _batches(files: Iterable[T], chunks: Callable[[T], int]) -> Iterator[list[T]]:

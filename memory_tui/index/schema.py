@@ -121,10 +121,17 @@ class Recipe:
     def to_json(self) -> str:
         """The documented JSON (keys in the documented order), and after that what only memory-tui has."""
         fields = {
-            "model": self.identity.model, "provider": self.identity.provider, "providerKey": self.identity.key,
-            "sources": sorted(self.sources), "scopeHash": self.scope_hash,
-            "chunkTokens": self.chunk_tokens, "chunkOverlap": self.chunk_overlap, "vectorDims": self.identity.dims,
-            "ftsTokenizer": self.fts_tokenizer, "chunkBytes": self.chunk_bytes, "wordsVersion": self.words_version,
+            "model": self.identity.model,
+            "provider": self.identity.provider,
+            "providerKey": self.identity.key,
+            "sources": sorted(self.sources),
+            "scopeHash": self.scope_hash,
+            "chunkTokens": self.chunk_tokens,
+            "chunkOverlap": self.chunk_overlap,
+            "vectorDims": self.identity.dims,
+            "ftsTokenizer": self.fts_tokenizer,
+            "chunkBytes": self.chunk_bytes,
+            "wordsVersion": self.words_version,
         }
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
@@ -134,8 +141,14 @@ class Recipe:
         fields = json.loads(text)
         identity = Identity(fields["provider"], fields["model"], fields["providerKey"], fields["vectorDims"])
         return cls(
-            identity, tuple(fields["sources"]), fields["scopeHash"], fields["chunkTokens"], fields["chunkOverlap"],
-            fields["chunkBytes"], fields["ftsTokenizer"], fields["wordsVersion"],
+            identity,
+            tuple(fields["sources"]),
+            fields["scopeHash"],
+            fields["chunkTokens"],
+            fields["chunkOverlap"],
+            fields["chunkBytes"],
+            fields["ftsTokenizer"],
+            fields["wordsVersion"],
         )
 
 
@@ -143,9 +156,12 @@ def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
     """What an index made after `has` lacks to be one made after `wanted`, in words; empty when nothing."""
     old, new = has.identity, wanted.identity
     pairs = (
-        ("provider", old.provider, new.provider), ("model", old.model, new.model),
-        ("endpoint", old.key[:8], new.key[:8]), ("dimensions", old.dims, new.dims),
-        ("chunk tokens", has.chunk_tokens, wanted.chunk_tokens), ("overlap", has.chunk_overlap, wanted.chunk_overlap),
+        ("provider", old.provider, new.provider),
+        ("model", old.model, new.model),
+        ("endpoint", old.key[:8], new.key[:8]),
+        ("dimensions", old.dims, new.dims),
+        ("chunk tokens", has.chunk_tokens, wanted.chunk_tokens),
+        ("overlap", has.chunk_overlap, wanted.chunk_overlap),
         ("chunk bytes", has.chunk_bytes, wanted.chunk_bytes),
         ("sources", " and ".join(has.sources), " and ".join(wanted.sources)),
         ("extra paths", has.scope_hash[:8], wanted.scope_hash[:8]),
@@ -155,8 +171,11 @@ def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
     found = [(name, was, now) for name, was, now in pairs if was != now]
     names = {name for name, _, _ in found}
     # A fingerprint says nothing to a person where a name has changed as well.
-    return tuple(f"{name}: {was} is now {now}" for name, was, now in found
-                 if name != "endpoint" or not names & {"provider", "model"})
+    return tuple(
+        f"{name}: {was} is now {now}"
+        for name, was, now in found
+        if name != "endpoint" or not names & {"provider", "model"}
+    )
 
 
 def keywords_only() -> Identity:
@@ -170,11 +189,16 @@ def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = ()) -
 
     With `patterns` an entry that has one is an object, and entries are in the order of their JSON (OpenClaw 2026.8).
     """
-    entries = [{"path": item.path.replace("\\", "/"), "pattern": item.pattern} if item.pattern else
-               item.path.replace("\\", "/") for item in patterns]
+    entries = [
+        {"path": item.path.replace("\\", "/"), "pattern": item.pattern}
+        if item.pattern
+        else item.path.replace("\\", "/")
+        for item in patterns
+    ]
     scope = {
-        "extraPaths": sorted(entries, key=lambda entry: json.dumps(entry, ensure_ascii=False)) if patterns else
-        sorted(path.replace("\\", "/") for path in extra_paths),
+        "extraPaths": sorted(entries, key=lambda entry: json.dumps(entry, ensure_ascii=False))
+        if patterns
+        else sorted(path.replace("\\", "/") for path in extra_paths),
         "multimodal": {"enabled": False, "modalities": [], "maxFileBytes": 10485760},
     }
     text = json.dumps(scope, ensure_ascii=False, separators=(",", ":"))

@@ -57,7 +57,10 @@ class Gone:
 
 
 def sort_out(
-    scan: Scan, known: Mapping[str, FileRow], roots: Roots | None = None, devices: Devices | None = None,
+    scan: Scan,
+    known: Mapping[str, FileRow],
+    roots: Roots | None = None,
+    devices: Devices | None = None,
     accepted: bool = False,
 ) -> Gone:
     """Sort the rows of `known` that `scan` has not found; `accepted` says that a person agreed to forget them.
@@ -150,18 +153,25 @@ def _doubt(gone: Gone, known: Mapping[str, FileRow], roots: Roots, vanished: set
 
 def _unreachable(scan: Scan, accepted: bool) -> dict[str, Held]:
     """Places whose notes can come back; a root inside the workspace that is missing was mostly deleted."""
-    return {left.path: Held(left.path, "failed" if left.rule == "unreadable" else "missing root",
-                            f"{left.path}: {left.detail}")
-            for left in scan.left_out if left.rule == "unreadable" or (
-                left.rule == "missing root" and not accepted and _outside(left.path))}
+    return {
+        left.path: Held(
+            left.path, "failed" if left.rule == "unreadable" else "missing root", f"{left.path}: {left.detail}"
+        )
+        for left in scan.left_out
+        if left.rule == "unreadable" or (left.rule == "missing root" and not accepted and _outside(left.path))
+    }
 
 
 def _moved(roots: Roots, before: Devices) -> dict[str, Held]:
     """Roots that are on another device than they were."""
     now = devices(roots)
-    return {stored: Held(stored, "missing root",
-                         f"{stored} is on another device than before: was something mounted or unmounted?")
-            for stored, device in before.items() if stored in now and now[stored] != device}
+    return {
+        stored: Held(
+            stored, "missing root", f"{stored} is on another device than before: was something mounted or unmounted?"
+        )
+        for stored, device in before.items()
+        if stored in now and now[stored] != device
+    }
 
 
 def _outside(path: str) -> bool:

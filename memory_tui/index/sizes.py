@@ -11,8 +11,12 @@ from memory_tui.index.store import Store
 _KINDS = (
     ("files", ("files",), "SELECT count(*) FROM files", "the notes"),
     ("chunks", ("chunks",), "SELECT count(*) FROM chunks", "their text, cut"),
-    ("full text", ("chunks_fts", "chunks_words"), "SELECT count(*) FROM chunks",
-     "words, as OpenClaw has them and ours"),
+    (
+        "full text",
+        ("chunks_fts", "chunks_words"),
+        "SELECT count(*) FROM chunks",
+        "words, as OpenClaw has them and ours",
+    ),
     ("vectors", ("embedding_cache",), "SELECT count(*) FROM embedding_cache", "of chunks, and of text that is gone"),
     ("vec0", ("chunks_vec",), "SELECT count(*) FROM chunks WHERE embedding_id IS NOT NULL", "vectors for sqlite-vec"),
     ("changes", ("changes",), "SELECT count(*) FROM changes", "what other processes follow"),
@@ -43,14 +47,17 @@ class FileSize:
 
 def tables(store: Store) -> tuple[TableSize, ...]:
     """The size of every kind of table, and of unused pages; reads every page, so it takes a while on a large index."""
-    pages: dict[str, int] = dict(store.query(
-        "SELECT name, sum(pgsize) FROM dbstat WHERE aggregate = TRUE GROUP BY name"))
-    tied: dict[str, str] = dict(store.query(
-        "SELECT name, tbl_name FROM sqlite_schema WHERE type IN ('table', 'index')"))
+    pages: dict[str, int] = dict(
+        store.query("SELECT name, sum(pgsize) FROM dbstat WHERE aggregate = TRUE GROUP BY name")
+    )
+    tied: dict[str, str] = dict(
+        store.query("SELECT name, tbl_name FROM sqlite_schema WHERE type IN ('table', 'index')")
+    )
     found, told = [], 0
     for name, places, count, about in _KINDS:
-        size = sum(size for page, size in pages.items()
-                   if any(_belongs(tied.get(page, page), place) for place in places))
+        size = sum(
+            size for page, size in pages.items() if any(_belongs(tied.get(page, page), place) for place in places)
+        )
         told += size
         exists = name != "vec0" or store.vec0_dims() > 0
         found.append(TableSize(name, int(store.value(count)) if exists else 0, size, about))

@@ -65,10 +65,12 @@ class Counts:
 _LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.chunk_id, c.embedding_id IS NOT NULL"
 _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
 _LIVE_WITH_VECTOR = (
-    f"{_LIVE}, e.embedding FROM chunks c LEFT JOIN embedding_cache e ON e.id = c.embedding_id WHERE c.occurrence = 0")
+    f"{_LIVE}, e.embedding FROM chunks c LEFT JOIN embedding_cache e ON e.id = c.embedding_id WHERE c.occurrence = 0"
+)
 UNCLAIMED = (
     "NOT EXISTS (SELECT 1 FROM batch_texts t JOIN batch_jobs j ON j.id = t.job WHERE t.hash = chunks.hash "
-    "AND j.provider = ? AND j.model = ? AND j.provider_key = ?)")
+    "AND j.provider = ? AND j.model = ? AND j.provider_key = ?)"
+)
 """That a chunk waits for no batch job; takes provider, model and key."""
 
 
@@ -103,12 +105,16 @@ class Store(Database):
     def counts(self) -> Counts:
         """Sizes for status; chunks of the same lines and text count once, as documented."""
         sources = self.query(
-            "SELECT source, count(*), sum(chunks), sum(state <> 'ok') FROM files GROUP BY source ORDER BY source")
+            "SELECT source, count(*), sum(chunks), sum(state <> 'ok') FROM files GROUP BY source ORDER BY source"
+        )
         lacking = self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0")
         chunks = sum(row[2] for row in sources)
         return Counts(
-            files=sum(row[1] for row in sources), chunks=chunks, embedded=chunks - lacking,
-            cached=self.value("SELECT count(*) FROM embedding_cache"), failed=sum(row[3] for row in sources),
+            files=sum(row[1] for row in sources),
+            chunks=chunks,
+            embedded=chunks - lacking,
+            cached=self.value("SELECT count(*) FROM embedding_cache"),
+            failed=sum(row[3] for row in sources),
             by_source={source: (files, count) for source, files, count, _ in sources},
             bytes=self.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"),
         )
@@ -146,21 +152,26 @@ class Store(Database):
         rows = self.query(
             "SELECT c.id, c.chunk_id, c.ordinal, c.occurrence, c.start_line, c.end_line, c.hash, c.model, "
             "c.embedding_id IS NOT NULL, f.source FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.path = ? "
-            "ORDER BY c.ordinal", (path,))
+            "ORDER BY c.ordinal",
+            (path,),
+        )
         return [ChunkRow._make((*row[:-2], bool(row[-2]), row[-1])) for row in rows]
 
     def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
         """The texts of chunks by rowid; those that are gone are missing."""
         wanted = json.dumps([int(rowid) for rowid in rowids])
-        return dict(self.query(
-            "SELECT id, text FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,)))
+        return dict(self.query("SELECT id, text FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,)))
 
     def first_occurrences(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
         """For rowids of repeats: the rowid of the chunk that they repeat."""
         wanted = json.dumps([int(rowid) for rowid in rowids])
-        return dict(self.query(
-            "SELECT r.id, f.id FROM chunks r JOIN chunks f ON f.file_id = r.file_id AND f.chunk_id = r.chunk_id "
-            "WHERE f.occurrence = 0 AND r.occurrence > 0 AND r.id IN (SELECT value FROM json_each(?))", (wanted,)))
+        return dict(
+            self.query(
+                "SELECT r.id, f.id FROM chunks r JOIN chunks f ON f.file_id = r.file_id AND f.chunk_id = r.chunk_id "
+                "WHERE f.occurrence = 0 AND r.occurrence > 0 AND r.id IN (SELECT value FROM json_each(?))",
+                (wanted,),
+            )
+        )
 
     # --- full-text search ------------------------------------------------------------------------------------------
 
@@ -205,7 +216,8 @@ class Store(Database):
             raise QueryError("A query cannot hold NUL characters.")
         try:
             pairs = self.connection.execute(
-                f"SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?", (fts_query,)).fetchall()
+                f"SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?", (fts_query,)
+            ).fetchall()
         except apsw.SQLError as error:
             raise QueryError(f"Full-text search cannot read the query: {error}.", "Ask in fewer words.") from None
         except apsw.Error as error:
@@ -233,7 +245,8 @@ class Store(Database):
         """(rowid, cosine distance) of the `count` nearest chunks by vec0, nearest first; at most MAX_NEIGHBOURS."""
         return self.query(
             "SELECT rowid, distance FROM chunks_vec WHERE embedding MATCH ? AND k = ?",
-            (query.astype(np.float32).tobytes(), min(count, MAX_NEIGHBOURS)))
+            (query.astype(np.float32).tobytes(), min(count, MAX_NEIGHBOURS)),
+        )
 
     def chunk_page(self, after: int, count: int, *, vectors: bool = True) -> Rows:
         """The next `count` live chunks with a rowid above `after`.
@@ -261,33 +274,49 @@ class Store(Database):
 
         With `unclaimed` only those that wait for no batch job for vectors of that space.
         """
-        free, space = ("true", ()) if unclaimed is None else (
-            UNCLAIMED, (unclaimed.provider, unclaimed.model, unclaimed.key))
+        free, space = (
+            ("true", ()) if unclaimed is None else (UNCLAIMED, (unclaimed.provider, unclaimed.model, unclaimed.key))
+        )
         return self.query(
             "SELECT id, hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ? "
-            f"AND {free} ORDER BY id LIMIT ?", (after, *space, count))
+            f"AND {free} ORDER BY id LIMIT ?",
+            (after, *space, count),
+        )
 
     def lacking(self, after: int = 0) -> int:
         """How many chunks with a rowid above `after` have no vector."""
-        return int(self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?",
-                              (after,)))
+        return int(
+            self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?", (after,))
+        )
 
     def reusable(self, identity: Identity) -> int:
         """How many chunks hold a text that has a vector in the space of `identity`, whatever its length."""
         space = (identity.provider, identity.model, identity.key)
-        return int(self.value(
-            "SELECT count(*) FROM chunks WHERE occurrence = 0 AND hash IN (SELECT hash FROM embedding_cache "
-            "WHERE provider = ? AND model = ? AND provider_key = ?)", space))
+        return int(
+            self.value(
+                "SELECT count(*) FROM chunks WHERE occurrence = 0 AND hash IN (SELECT hash FROM embedding_cache "
+                "WHERE provider = ? AND model = ? AND provider_key = ?)",
+                space,
+            )
+        )
 
     def known_hashes(self, provider: str, model: str, key: str, hashes: Sequence[str]) -> set[str]:
         """Which of `hashes` have a vector in that space, whatever its length."""
-        return {row[0] for row in self.query(
-            "SELECT hash FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
-            "AND hash IN (SELECT value FROM json_each(?))", (provider, model, key, json.dumps(list(hashes))))}
+        return {
+            row[0]
+            for row in self.query(
+                "SELECT hash FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
+                "AND hash IN (SELECT value FROM json_each(?))",
+                (provider, model, key, json.dumps(list(hashes))),
+            )
+        }
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:
         """The embedding ids of those `hashes` whose text was embedded before, in the space of `identity`."""
-        return dict(self.query(
-            "SELECT hash, id FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
-            "AND hash IN (SELECT value FROM json_each(?)) AND dims = ?",
-            (identity.provider, identity.model, identity.key, json.dumps(list(hashes)), identity.dims)))
+        return dict(
+            self.query(
+                "SELECT hash, id FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? "
+                "AND hash IN (SELECT value FROM json_each(?)) AND dims = ?",
+                (identity.provider, identity.model, identity.key, json.dumps(list(hashes)), identity.dims),
+            )
+        )

@@ -70,7 +70,10 @@ class SyncReport:
 
 
 def recipe_for(
-    roots: Roots, provider: Provider | None, settings: Settings, kept: Identity | None = None,
+    roots: Roots,
+    provider: Provider | None,
+    settings: Settings,
+    kept: Identity | None = None,
 ) -> Recipe:
     """What an index of `roots` is made with under these settings; `kept` is the space of vectors during an outage.
 
@@ -83,16 +86,29 @@ def recipe_for(
 def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_bytes: int) -> Recipe:
     """What an index of `roots` is made with, when a provider of that kind makes its vectors."""
     return Recipe(
-        identity=identity, sources=roots.sources, scope_hash=schema.scope_hash(roots.extra, roots.patterns),
-        chunk_tokens=settings.whole("chunking.tokens"), chunk_overlap=settings.whole("chunking.overlap"),
+        identity=identity,
+        sources=roots.sources,
+        scope_hash=schema.scope_hash(roots.extra, roots.patterns),
+        chunk_tokens=settings.whole("chunking.tokens"),
+        chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
-        fts_tokenizer=abilities.tokenizer(settings.word("store.fts.tokenizer")))
+        fts_tokenizer=abilities.tokenizer(settings.word("store.fts.tokenizer")),
+    )
 
 
 def sync(
-    store: Store, roots: Roots, provider: Provider | None, settings: Settings, scan: Scan,
-    listener: Listener = events.ignore, cancel: Stop | None = None, force: bool = False,
-    reason: str = "manual", outage: str = "", terms: Terms | None = None, accept_shrink: bool = False,
+    store: Store,
+    roots: Roots,
+    provider: Provider | None,
+    settings: Settings,
+    scan: Scan,
+    listener: Listener = events.ignore,
+    cancel: Stop | None = None,
+    force: bool = False,
+    reason: str = "manual",
+    outage: str = "",
+    terms: Terms | None = None,
+    accept_shrink: bool = False,
     manner: Manner = HERE,
 ) -> SyncReport:
     """Bring `store` up to date with `scan`; make the index anew when `force` or when its recipe is not what is wanted.
@@ -113,8 +129,7 @@ def sync(
     if force:
         refusals.forget(store)
     patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
-    orders = Orders(roots, listener, cancel or threading.Event(), reason, patience, accept_shrink, terms,
-                    manner=manner)
+    orders = Orders(roots, listener, cancel or threading.Event(), reason, patience, accept_shrink, terms, manner=manner)
     job = _Job(store, recipe, provider, orders, force, outage)
     started, before, error = time.monotonic(), store.generation(), ""
     try:
@@ -129,9 +144,18 @@ def sync(
         raise
     finally:
         report = job.report(time.monotonic() - started)
-        listener(events.SyncFinished(
-            time.time(), reason, report.indexed, report.removed, len(report.failed), report.embedded, report.seconds,
-            error or report.error or ("stopped" if report.cancelled else "")))
+        listener(
+            events.SyncFinished(
+                time.time(),
+                reason,
+                report.indexed,
+                report.removed,
+                len(report.failed),
+                report.embedded,
+                report.seconds,
+                error or report.error or ("stopped" if report.cancelled else ""),
+            )
+        )
     after = store.generation()
     return replace(report, changed=after != before, generation=after)
 
@@ -140,7 +164,13 @@ class _Job:
     """A sync: a run over the index as it is, and where it has to be made anew, one over another index beside it."""
 
     def __init__(
-        self, store: Store, recipe: Recipe, provider: Provider | None, orders: Orders, force: bool, outage: str,
+        self,
+        store: Store,
+        recipe: Recipe,
+        provider: Provider | None,
+        orders: Orders,
+        force: bool,
+        outage: str,
     ) -> None:
         self.cancelled = False
         self._store = store
@@ -213,9 +243,22 @@ class _Job:
             return SyncReport(self._orders.reason, cancelled=self.cancelled, error=self._outage, seconds=seconds)
         tally = run.tally
         return SyncReport(
-            reason=self._orders.reason, found=tally.found, indexed=tally.indexed, touched=tally.touched,
-            unchanged=tally.unchanged, removed=live.tally.removed, failed=tuple(dict.fromkeys(tally.failed)),
-            chunks=tally.chunks, embedded=run.embedder.embedded, reused=tally.reused, rebuilt=anew is not None,
-            cancelled=self.cancelled, error=self._outage or run.embedder.error, seconds=seconds,
-            waiting=live.tally.waiting, shrink=live.gone.shrink, postponed=self._postponed,
-            claimed=self._claimed or live.tally.claimed)
+            reason=self._orders.reason,
+            found=tally.found,
+            indexed=tally.indexed,
+            touched=tally.touched,
+            unchanged=tally.unchanged,
+            removed=live.tally.removed,
+            failed=tuple(dict.fromkeys(tally.failed)),
+            chunks=tally.chunks,
+            embedded=run.embedder.embedded,
+            reused=tally.reused,
+            rebuilt=anew is not None,
+            cancelled=self.cancelled,
+            error=self._outage or run.embedder.error,
+            seconds=seconds,
+            waiting=live.tally.waiting,
+            shrink=live.gone.shrink,
+            postponed=self._postponed,
+            claimed=self._claimed or live.tally.claimed,
+        )

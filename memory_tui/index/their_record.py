@@ -122,9 +122,15 @@ def identity(text: object, remarks: list[str]) -> TheirIdentity | None:
 
     sources: list[Any] = checked("sources", list) or []
     return TheirIdentity(
-        provider=checked("provider", str) or "", model=checked("model", str) or "",
-        provider_key=checked("providerKey", str) or "", sources=tuple(map(str, sources)),
-        scope_hash=checked("scopeHash", str) or "", chunk_tokens=checked("chunkTokens", int),
-        chunk_overlap=checked("chunkOverlap", int), vector_dims=checked("vectorDims", int),
-        fts_tokenizer=checked("ftsTokenizer", str) or "", chunking_version=checked("chunkingVersion", int),
-        provenance_version=checked("provenanceVersion", int))
+        provider=checked("provider", str) or "",
+        model=checked("model", str) or "",
+        provider_key=checked("providerKey", str) or "",
+        sources=tuple(map(str, sources)),
+        scope_hash=checked("scopeHash", str) or "",
+        chunk_tokens=checked("chunkTokens", int),
+        chunk_overlap=checked("chunkOverlap", int),
+        vector_dims=checked("vectorDims", int),
+        fts_tokenizer=checked("ftsTokenizer", str) or "",
+        chunking_version=checked("chunkingVersion", int),
+        provenance_version=checked("provenanceVersion", int),
+    )

@@ -28,8 +28,18 @@ from memory_tui.index.their_record import (
 )
 
 __all__ = [
-    "Era", "Failure", "Key", "TheirChunk", "TheirCounts", "TheirFile", "TheirIdentity", "TheirIndex",
-    "TheirProblem", "agent_database", "find", "open_index",
+    "Era",
+    "Failure",
+    "Key",
+    "TheirChunk",
+    "TheirCounts",
+    "TheirFile",
+    "TheirIdentity",
+    "TheirIndex",
+    "TheirProblem",
+    "agent_database",
+    "find",
+    "open_index",
 ]
 
 _Tables = Mapping[str, set[str]]
@@ -50,8 +60,15 @@ class _Layout(NamedTuple):
 
 
 _LAYOUTS = (
-    _Layout("agent database", "memory_index_meta", "memory_index_sources", "memory_index_chunks",
-            "memory_embedding_cache", "memory_index_chunks_fts", "memory_index_chunks_vec"),
+    _Layout(
+        "agent database",
+        "memory_index_meta",
+        "memory_index_sources",
+        "memory_index_chunks",
+        "memory_embedding_cache",
+        "memory_index_chunks_fts",
+        "memory_index_chunks_vec",
+    ),
     _Layout("own file", "meta", "files", "chunks", "embedding_cache", "chunks_fts", "chunks_vec"),
 )
 _META = {"key", "value"}
@@ -110,10 +127,15 @@ def _read(connection: apsw.Connection, path: str) -> TheirIndex | TheirProblem:
 def _tables(connection: apsw.Connection) -> _Tables:
     """Names of the tables and the columns of those that could be ours to read."""
     known = {name for layout in _LAYOUTS for name in layout[1:4]}
-    names = [str(name) for (name,) in connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
-    return {name: {str(column) for (column,) in connection.execute("SELECT name FROM pragma_table_info(?)", (name,))}
-            if name in known else set() for name in names}
+    names = [
+        str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    ]
+    return {
+        name: {str(column) for (column,) in connection.execute("SELECT name FROM pragma_table_info(?)", (name,))}
+        if name in known
+        else set()
+        for name in names
+    }
 
 
 def _layout(tables: _Tables) -> _Layout | None:
@@ -155,8 +177,9 @@ class _Reading:
         version = int(self._value("PRAGMA user_version"))
         self._remark_on_newer(identity, version)
         counts = self._counts(files, [chunk for rows in chunks.values() for chunk in rows])
-        return TheirIndex(path, self._layout.era, identity, files, chunks, counts, self._revision(), version,
-                          tuple(self._remarks))
+        return TheirIndex(
+            path, self._layout.era, identity, files, chunks, counts, self._revision(), version, tuple(self._remarks)
+        )
 
     def _value(self, sql: str, values: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - whatever the column holds
         row = self._connection.execute(sql, values).fetchone()
@@ -168,8 +191,9 @@ class _Reading:
     def _pages(self, sql: str) -> Iterator[tuple[Any, ...]]:
         """The rows of `sql` without their first column, the rowid by which a slice is asked for."""
         after: Any = -(1 << 63)
-        while rows := self._connection.execute(f"{sql} WHERE t.rowid > ? ORDER BY t.rowid LIMIT {_SLICE}",
-                                               (after,)).fetchall():
+        while rows := self._connection.execute(
+            f"{sql} WHERE t.rowid > ? ORDER BY t.rowid LIMIT {_SLICE}", (after,)
+        ).fetchall():
             yield from (row[1:] for row in rows)
             after = rows[-1][0]
 
@@ -178,8 +202,10 @@ class _Reading:
 
     def _files(self) -> dict[Key, TheirFile]:
         table = self._layout.files
-        rows = self._pages(f"SELECT t.rowid, {self._source(table)}, {_text('t.path')}, {_text('t.hash')}, "
-                           f"{_whole('t.size')} FROM {table} t")
+        rows = self._pages(
+            f"SELECT t.rowid, {self._source(table)}, {_text('t.path')}, {_text('t.hash')}, "
+            f"{_whole('t.size')} FROM {table} t"
+        )
         return {(source, path): TheirFile(digest, size) for source, path, digest, size in rows}
 
     def _chunks(self) -> dict[Key, tuple[TheirChunk, ...]]:
@@ -189,7 +215,8 @@ class _Reading:
         rows = self._pages(
             f"SELECT t.rowid, {self._source(table)}, {_text('t.path')}, {_text('t.id')}, {_whole('t.start_line')}, "
             f"{_whole('t.end_line')}, {_text('t.hash')}, {_text('t.model')}, "
-            f"coalesce(octet_length(t.embedding), 0) > 2, {in_vec0} FROM {table} t")
+            f"coalesce(octet_length(t.embedding), 0) > 2, {in_vec0} FROM {table} t"
+        )
         found: dict[Key, list[TheirChunk]] = defaultdict(list)
         for source, path, *values, embedded, vector in rows:
             chunk = TheirChunk._make((*values, bool(embedded), None if vector is None else bool(vector)))
@@ -201,10 +228,15 @@ class _Reading:
         definition = str(self._value("SELECT sql FROM sqlite_schema WHERE name = ?", (layout.vec0,)) or "")
         dims = _DIMS.search(definition)
         return TheirCounts(
-            sources=dict(Counter(source for source, _ in files)), files=len(files), chunks=len(chunks),
-            embedded=sum(chunk.embedded for chunk in chunks), vectors=self._count(f"{layout.vec0}_rowids"),
-            vector_dims=int(dims[1]) if dims else None, keyword_rows=self._count(f"{layout.fts}_docsize"),
-            cached=self._count(layout.cache))
+            sources=dict(Counter(source for source, _ in files)),
+            files=len(files),
+            chunks=len(chunks),
+            embedded=sum(chunk.embedded for chunk in chunks),
+            vectors=self._count(f"{layout.vec0}_rowids"),
+            vector_dims=int(dims[1]) if dims else None,
+            keyword_rows=self._count(f"{layout.fts}_docsize"),
+            cached=self._count(layout.cache),
+        )
 
     def _revision(self) -> int | None:
         if _STATE not in self._tables:
@@ -223,15 +255,20 @@ class _Reading:
 
     def _remark_on_newer(self, identity: TheirIdentity | None, version: int) -> None:
         newer = [
-            f"{what} {number}" for what, number, newest in (
+            f"{what} {number}"
+            for what, number, newest in (
                 ("chunking version", identity and identity.chunking_version, _NEWEST_CHUNKING),
                 ("provenance version", identity and identity.provenance_version, _NEWEST_PROVENANCE),
-                ("schema version", version, _NEWEST_AGENT_SCHEMA)) if number and number > newest]
+                ("schema version", version, _NEWEST_AGENT_SCHEMA),
+            )
+            if number and number > newest
+        ]
         if newer:
             self._remarks.append(f"It was written by a newer OpenClaw than memory-tui knows ({', '.join(newer)}).")
         known = (self._layout.meta, _META), (self._layout.files, _FILES), (self._layout.chunks, _CHUNKS)
-        strange = [f"{table}.{name}" for table, names in known
-                   for name in sorted(self._tables[table] - names - _OPTIONAL)]
+        strange = [
+            f"{table}.{name}" for table, names in known for name in sorted(self._tables[table] - names - _OPTIONAL)
+        ]
         if strange:
             self._remarks.append(f"It has columns that memory-tui does not know: {', '.join(strange)}.")
 

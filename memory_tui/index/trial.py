@@ -28,8 +28,10 @@ def trial(store: Store) -> Iterator[Store]:
     """A copy of `store` that can be changed. Raises IndexUnavailable for an index that is too large to copy."""
     size = int(store.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") or 0)
     if size > MOST_BYTES:
-        raise IndexUnavailable(f"The index has {size >> 20} MB, too much to try a change on a copy of it.",
-                               "Save the change and search; undo takes it back.")
+        raise IndexUnavailable(
+            f"The index has {size >> 20} MB, too much to try a change on a copy of it.",
+            "Save the change and search; undo takes it back.",
+        )
     connection = apsw.Connection(":memory:")
     try:
         try:
@@ -50,8 +52,11 @@ def put(store: Store, notes: Mapping[str, bytes | None], recipe: Recipe, provide
     """
     started = time.time()
     known = store.known()
-    new = [cut(document.of_bytes(path, data, int(started * 1e9)), "memory", recipe, started)
-           for path, data in notes.items() if data is not None]
+    new = [
+        cut(document.of_bytes(path, data, int(started * 1e9)), "memory", recipe, started)
+        for path, data in notes.items()
+        if data is not None
+    ]
     texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
     ids = store.cached(recipe.identity, list(texts)) if recipe.identity.dims else {}
     missing = [digest for digest in texts if digest not in ids]

@@ -29,8 +29,10 @@ def nearest() -> str:
         for at in range(3):
             vector = struct.pack("4f", *(1.0 if i == at else 0.1 for i in range(4)))
             connection.execute("INSERT INTO probe(rowid, embedding) VALUES (?, ?)", (at + 1, vector))
-        found = connection.execute("SELECT rowid FROM probe WHERE embedding MATCH ? ORDER BY distance LIMIT 1",
-                                   (struct.pack("4f", 0.0, 1.0, 0.0, 0.0),)).fetchall()
+        found = connection.execute(
+            "SELECT rowid FROM probe WHERE embedding MATCH ? ORDER BY distance LIMIT 1",
+            (struct.pack("4f", 0.0, 1.0, 0.0, 0.0),),
+        ).fetchall()
     except apsw.Error as error:
         return str(error)
     finally:

@@ -104,8 +104,11 @@ class Files:
         """The notes of `rows`, in their order."""
         rows = list(rows)
         return cls(
-            tuple(row.path for row in rows), tuple(row.source for row in rows),
-            np.array([row.mtime_ns for row in rows], np.float64) / 1e9, {row.id: i for i, row in enumerate(rows)})
+            tuple(row.path for row in rows),
+            tuple(row.source for row in rows),
+            np.array([row.mtime_ns for row in rows], np.float64) / 1e9,
+            {row.id: i for i, row in enumerate(rows)},
+        )
 
     def patched(self, rows: Sequence[FileRow]) -> Files:
         """These notes with new modification times, and new notes at the end."""
@@ -128,7 +131,13 @@ class Corpus:
     """
 
     def __init__(
-        self, generation: int, uuid: str, identity: Identity | None, files: Files, block: _Block, slots: Indices,
+        self,
+        generation: int,
+        uuid: str,
+        identity: Identity | None,
+        files: Files,
+        block: _Block,
+        slots: Indices,
         flags: Flags,
     ) -> None:
         self.generation = generation
@@ -196,8 +205,14 @@ class Corpus:
                 flags.append(block.append(page, files.index))
                 after = page[-1][0]
             return cls(
-                store.generation(), store.meta("uuid"), identity, files, block, np.arange(block.used),
-                np.concatenate(flags, axis=1))
+                store.generation(),
+                store.meta("uuid"),
+                identity,
+                files,
+                block,
+                np.arange(block.used),
+                np.concatenate(flags, axis=1),
+            )
 
     @classmethod
     def load_once(cls, store: Store) -> Corpus:
@@ -278,7 +293,11 @@ def cosines(corpus: Corpus, query: Vectors) -> Vectors:
 
 
 def cosines_vec0(
-    store: Store, corpus: Corpus, query: Vectors, count: int, also: Indices | Sequence[int] = (),
+    store: Store,
+    corpus: Corpus,
+    query: Vectors,
+    count: int,
+    also: Indices | Sequence[int] = (),
 ) -> Vectors:
     """Like `cosines`, but only of the `count` nearest rows by vec0 and of the rows in `also`; minus infinity elsewhere.
 

@@ -74,7 +74,10 @@ class Watcher:
     """
 
     def __init__(
-        self, roots: Roots, quiet: float, on_change: Callable[[Named], None],
+        self,
+        roots: Roots,
+        quiet: float,
+        on_change: Callable[[Named], None],
         on_trouble: Callable[[str], None],
     ) -> None:
         self.armed = threading.Event()
@@ -127,8 +130,9 @@ class Watcher:
         for changes in self._events(view):
             if not self.armed.is_set():
                 folders = f"{len(view.folders)} folder{'' if len(view.folders) == 1 else 's'}"
-                self.detail = f"listing {folders} over and over: {self._trouble}" if self._trouble \
-                    else f"watching {folders}"
+                self.detail = (
+                    f"listing {folders} over and over: {self._trouble}" if self._trouble else f"watching {folders}"
+                )
                 self.armed.set()
             now = _View.of(self._roots)
             named = _named(changes)
@@ -147,9 +151,16 @@ class Watcher:
             yield from self._listings()
         elif view.folders:
             yield from watch(
-                *(path for path, _, _ in view.folders), watch_filter=None, debounce=_TICK_MS, step=_STEP_MS,
-                stop_event=self._stop, rust_timeout=_TICK_MS, yield_on_timeout=True, raise_interrupt=False,
-                ignore_permission_denied=True)
+                *(path for path, _, _ in view.folders),
+                watch_filter=None,
+                debounce=_TICK_MS,
+                step=_STEP_MS,
+                stop_event=self._stop,
+                rust_timeout=_TICK_MS,
+                yield_on_timeout=True,
+                raise_interrupt=False,
+                ignore_permission_denied=True,
+            )
         while not self._stop.wait(_TICK_MS / 1000):
             yield set()
 

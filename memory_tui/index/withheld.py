@@ -52,21 +52,26 @@ def found_in(store: Store) -> list[Withheld]:
     rows = store.query(
         "SELECT c.id, f.path, c.start_line, c.end_line, w.kind FROM chunks c JOIN withheld w ON w.hash = c.hash "
         "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
-        "ORDER BY f.path, c.start_line")
+        "ORDER BY f.path, c.start_line"
+    )
     return [Withheld(*row) for row in rows]
 
 
 def _known(store: Store, hashes: Sequence[str]) -> set[str]:
-    rows = store.query("SELECT hash FROM withheld WHERE hash IN (SELECT value FROM json_each(?))",
-                       (json.dumps(list(hashes)),))
+    rows = store.query(
+        "SELECT hash FROM withheld WHERE hash IN (SELECT value FROM json_each(?))", (json.dumps(list(hashes)),)
+    )
     return {row[0] for row in rows}
 
 
 def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> list[str]:
     """Those of `digests` whose text in `texts` may be sent; the others are remembered."""
     known = _known(store, digests)
-    found = {digest: "; ".join(kinds) for digest in digests
-             if digest not in known and (kinds := secrets.kinds(texts[digest]))}
+    found = {
+        digest: "; ".join(kinds)
+        for digest in digests
+        if digest not in known and (kinds := secrets.kinds(texts[digest]))
+    }
     if found:
         with store.writing():
             store.many("INSERT OR REPLACE INTO withheld VALUES(?, ?)", list(found.items()))

@@ -32,7 +32,9 @@ class Writer:
     """
 
     def __init__(
-        self, open_store: Callable[[str], Store], close_store: Callable[[Store], None],
+        self,
+        open_store: Callable[[str], Store],
+        close_store: Callable[[Store], None],
         on_failure: Callable[[MemoryTuiError], None],
     ) -> None:
         self.closing = threading.Event()

@@ -51,6 +51,7 @@ class NewFile:
 
 # --- files ---------------------------------------------------------------------------------------------------------
 
+
 def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings: Mapping[str, int]) -> None:
     """Put `files` in the place of what was stored of them; `embeddings` maps chunk hashes to embedding ids."""
     with store.writing() as generation:
@@ -62,20 +63,35 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
             file_id = _put_file(store, generation, file)
             for ordinal, chunk in enumerate(file.chunks):
                 rowid += 1
-                rows.append((
-                    rowid, file_id, ordinal, chunk.occurrence, chunk.start_line, chunk.end_line,
-                    None if chunk.occurrence else embeddings.get(chunk.hash), file.indexed_at, chunk.chunk_id,
-                    chunk.hash, model, chunk.text))
+                rows.append(
+                    (
+                        rowid,
+                        file_id,
+                        ordinal,
+                        chunk.occurrence,
+                        chunk.start_line,
+                        chunk.end_line,
+                        None if chunk.occurrence else embeddings.get(chunk.hash),
+                        file.indexed_at,
+                        chunk.chunk_id,
+                        chunk.hash,
+                        model,
+                        chunk.text,
+                    )
+                )
                 if not chunk.occurrence:
                     bodies.append((rowid, chunk.body))
         store.many(
             "INSERT INTO chunks(id, file_id, ordinal, occurrence, start_line, end_line, embedding_id, updated_at, "
-            "chunk_id, hash, model, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            "chunk_id, hash, model, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            rows,
+        )
         if store.full_text():
             store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
             store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
         store.query(
-            "INSERT INTO changes SELECT ?, 'add', id FROM chunks WHERE id > ? AND occurrence = 0", (generation, last))
+            "INSERT INTO changes SELECT ?, 'add', id FROM chunks WHERE id > ? AND occurrence = 0", (generation, last)
+        )
         _put_vec0(store, "c.id > ?", (last,))
 
 
@@ -93,7 +109,8 @@ def touch_files(store: Store, files: Sequence[FileRow]) -> None:
     with store.writing() as generation:
         store.many(
             "UPDATE files SET mtime = ?, size = ?, state = ?, detail = ?, indexed_at = ? WHERE id = ?",
-            [(f.mtime_ns, f.size, f.state, f.detail, f.indexed_at, f.id) for f in files])
+            [(f.mtime_ns, f.size, f.state, f.detail, f.indexed_at, f.id) for f in files],
+        )
         _log_files(store, generation, [file.id for file in files])
 
 
@@ -104,7 +121,8 @@ def fail_file(store: Store, path: str, source: str, reason: str, state: str = "f
             "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at) "
             "VALUES (?, ?, '', 0, 0, ?, ?, ?) "
             "ON CONFLICT(path) DO UPDATE SET state = excluded.state, detail = excluded.detail RETURNING id",
-            (path, source, state, reason, time.time()))
+            (path, source, state, reason, time.time()),
+        )
         _log_files(store, generation, [file_id])
 
 
@@ -113,13 +131,25 @@ def _log_files(store: Store, generation: int, ids: Sequence[int]) -> None:
 
 
 def _put_file(store: Store, generation: int, file: NewFile) -> int:
-    file_id = int(store.value(
-        "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, chunks) "
-        "VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?) ON CONFLICT(path) DO UPDATE SET source = excluded.source, "
-        "hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, state = 'ok', detail = excluded.detail, "
-        "indexed_at = excluded.indexed_at, chunks = excluded.chunks RETURNING id",
-        (file.path, file.source, file.hash, file.mtime_ns, file.size, file.detail, file.indexed_at,
-         sum(not chunk.occurrence for chunk in file.chunks))))
+    file_id = int(
+        store.value(
+            "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, chunks) "
+            "VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?) ON CONFLICT(path) DO UPDATE SET source = excluded.source, "
+            "hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, state = 'ok', "
+            "detail = excluded.detail, "
+            "indexed_at = excluded.indexed_at, chunks = excluded.chunks RETURNING id",
+            (
+                file.path,
+                file.source,
+                file.hash,
+                file.mtime_ns,
+                file.size,
+                file.detail,
+                file.indexed_at,
+                sum(not chunk.occurrence for chunk in file.chunks),
+            ),
+        )
+    )
     _log_files(store, generation, [file_id])
     return file_id
 
@@ -127,12 +157,13 @@ def _put_file(store: Store, generation: int, file: NewFile) -> int:
 def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None:
     one = [(number,) for number in file_ids]
     live = "SELECT id FROM chunks WHERE file_id = ? AND occurrence = 0"
-    store.many(
-        f"INSERT INTO changes SELECT ?, 'drop', id FROM ({live})", [(generation, number) for number in file_ids])
+    store.many(f"INSERT INTO changes SELECT ?, 'drop', id FROM ({live})", [(generation, number) for number in file_ids])
     if store.full_text():
         # The text has to be handed back: an external-content table cannot find the words to take away by itself.
-        store.many("INSERT INTO chunks_fts(chunks_fts, rowid, text) "
-                   "SELECT 'delete', id, text FROM chunks WHERE file_id = ?", one)
+        store.many(
+            "INSERT INTO chunks_fts(chunks_fts, rowid, text) SELECT 'delete', id, text FROM chunks WHERE file_id = ?",
+            one,
+        )
         store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", one)
     if mirrors(store):
         store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", one)
@@ -154,6 +185,7 @@ def prepare_full_text(store: Store, tokenizer: str) -> None:
 
 # --- vectors -------------------------------------------------------------------------------------------------------
 
+
 def add_embeddings(store: Store, identity: Identity, hashes: Sequence[str], vectors: Vectors) -> dict[str, int]:
     """Keep the vectors of the texts with `hashes`; returns their embedding ids. Stops nobody if killed right after."""
     now = time.time()
@@ -162,8 +194,11 @@ def add_embeddings(store: Store, identity: Identity, hashes: Sequence[str], vect
             "INSERT INTO embedding_cache(provider, model, provider_key, hash, dims, updated_at, embedding) "
             "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT(provider, model, provider_key, hash) DO UPDATE SET "
             "dims = excluded.dims, updated_at = excluded.updated_at, embedding = excluded.embedding RETURNING id",
-            [(identity.provider, identity.model, identity.key, digest, identity.dims, now, vector.tobytes())
-             for digest, vector in zip(hashes, vectors, strict=True)])
+            [
+                (identity.provider, identity.model, identity.key, digest, identity.dims, now, vector.tobytes())
+                for digest, vector in zip(hashes, vectors, strict=True)
+            ],
+        )
     return dict(zip(hashes, (row[0] for row in ids), strict=True))
 
 
@@ -171,7 +206,8 @@ def attach(store: Store, embeddings: Mapping[int, int]) -> None:
     """Give chunks (by rowid) the vector with that embedding id."""
     with store.writing() as generation:
         store.many(
-            "UPDATE chunks SET embedding_id = ? WHERE id = ?", [(vector, row) for row, vector in embeddings.items()])
+            "UPDATE chunks SET embedding_id = ? WHERE id = ?", [(vector, row) for row, vector in embeddings.items()]
+        )
         store.many("INSERT INTO changes VALUES (?, 'vector', ?)", [(generation, row) for row in embeddings])
         _put_vec0(store, "c.id IN (SELECT value FROM json_each(?))", (json.dumps(list(embeddings)),))
 
@@ -195,8 +231,7 @@ def prepare_vec0(store: Store, dims: int) -> None:
         if store.vec0.ready:
             store.query("DROP TABLE IF EXISTS chunks_vec")
         if wanted:
-            store.query(
-                f"CREATE VIRTUAL TABLE chunks_vec USING vec0(embedding float[{wanted}] distance_metric=cosine)")
+            store.query(f"CREATE VIRTUAL TABLE chunks_vec USING vec0(embedding float[{wanted}] distance_metric=cosine)")
             store.query("INSERT INTO meta VALUES('vec0_dims', ?)", (wanted,))
             _put_vec0(store, "true", ())
 
@@ -208,7 +243,9 @@ def _put_vec0(store: Store, which: str, values: Sequence[int | str]) -> None:
             "INSERT INTO chunks_vec(rowid, embedding) SELECT c.id, e.embedding FROM chunks c "
             f"JOIN embedding_cache e ON e.id = c.embedding_id WHERE {which} AND c.occurrence = 0 "
             "AND e.dims = (SELECT value FROM meta WHERE key = 'vec0_dims') "
-            "AND e.embedding <> zeroblob(length(e.embedding))", values)
+            "AND e.embedding <> zeroblob(length(e.embedding))",
+            values,
+        )
 
 
 def remember(store: Store, key: str, value: str) -> None:
@@ -226,11 +263,15 @@ def prune(store: Store, most: int) -> None:
     """Forget the oldest vectors of texts that are gone, but for `most` of them. Mostly nothing to do."""
     if store.value(f"SELECT count(*) FROM embedding_cache WHERE {_ORPHANS}") > most:
         with store.writing():
-            store.query(f"DELETE FROM embedding_cache WHERE id IN (SELECT id FROM embedding_cache WHERE {_ORPHANS} "
-                        "ORDER BY updated_at DESC, id DESC LIMIT -1 OFFSET ?)", (most,))
+            store.query(
+                f"DELETE FROM embedding_cache WHERE id IN (SELECT id FROM embedding_cache WHERE {_ORPHANS} "
+                "ORDER BY updated_at DESC, id DESC LIMIT -1 OFFSET ?)",
+                (most,),
+            )
 
 
 # --- the whole -----------------------------------------------------------------------------------------------------
+
 
 def reset(store: Store, recipe: Recipe) -> None:
     """Have every note read and cut again after `recipe`. Old chunks answer until then, without foreign vectors."""

@@ -131,8 +131,13 @@ def later(evidence: Evidence, days: float) -> Evidence:
     now = evidence.now + days * DAY_SECONDS
     moves = named_day(evidence.query, _day(evidence.now)) != named_day(evidence.query, _day(now))
     notices = (*evidence.notices, Notice("date", "The day that the question names is still counted from today."))
-    return replace(evidence, now=now, notices=notices if moves else evidence.notices,
-                   openclaw_age=aged(evidence.openclaw_age), recommended_age=aged(evidence.recommended_age))
+    return replace(
+        evidence,
+        now=now,
+        notices=notices if moves else evidence.notices,
+        openclaw_age=aged(evidence.openclaw_age),
+        recommended_age=aged(evidence.recommended_age),
+    )
 
 
 def _day(now: float) -> dt.date:

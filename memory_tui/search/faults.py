@@ -26,8 +26,14 @@ def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Not
     if not profile.faults:
         return
     if mode == "keywords only":
-        yield Notice(EMPTIED, f"{profile.title} would find nothing: without a provider its next sync leaves an empty "
-                              "index. Here the words are searched all the same.")
+        yield Notice(
+            EMPTIED,
+            f"{profile.title} would find nothing: without a provider its next sync leaves an empty "
+            "index. Here the words are searched all the same.",
+        )
     if evidence.first:
-        yield Notice(FIRST, f"{profile.title} would find nothing yet: its first search of a new index does not wait "
-                            "for the notes to be indexed. Here it did.")
+        yield Notice(
+            FIRST,
+            f"{profile.title} would find nothing yet: its first search of a new index does not wait "
+            "for the notes to be indexed. Here it did.",
+        )

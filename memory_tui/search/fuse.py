@@ -37,15 +37,20 @@ class Rules:
         """The rules in force in `mode`: without one side its weight is lost, as in the original."""
         profile = profiles.get(settings.word("profile"))
         vector, text = scoring.normalised_weights(
-            settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight"))
+            settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
+        )
         one_sided = mode != "hybrid"
         if one_sided and profile.missing_side == "zero":
             vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
         results = settings.whole("query.maxResults")
         return cls(
-            profile=profile, vector_weight=vector, text_weight=text, results=results,
+            profile=profile,
+            vector_weight=vector,
+            text_weight=text,
+            results=results,
             limit=scoring.candidate_limit(
-                results, settings.whole("query.hybrid.candidateMultiplier"), profile.fewest_candidates),
+                results, settings.whole("query.hybrid.candidateMultiplier"), profile.fewest_candidates
+            ),
             min_score=settings.number("query.minScore"),
             half_life=settings.number("query.hybrid.temporalDecay.halfLifeDays"),
             # The original counts age and variety only where it merges two lists.
@@ -53,7 +58,8 @@ class Rules:
             mmr=settings.on("query.hybrid.mmr.enabled") and not one_sided,
             mmr_lambda=settings.number("query.hybrid.mmr.lambda"),
             recency=settings.number("recency.weight") if profile.age == "add" else 0.0,
-            date_boost=0.0 if "dateBoost" in profile.ignores else settings.number("dateBoost"))
+            date_boost=0.0 if "dateBoost" in profile.ignores else settings.number("dateBoost"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ def _merged(search: KeywordSearch, rules: Rules) -> Side:
     """What the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
     best: dict[int, tuple[float, float]] = {}
     for side in search.each:
-        rows, bm25 = side.postings.rows[:rules.limit], side.postings.bm25[:rules.limit]
+        rows, bm25 = side.postings.rows[: rules.limit], side.postings.bm25[: rules.limit]
         scores = _text_scores(rules.profile, bm25, 0.0)
         for row, rank, score in zip(rows.tolist(), bm25.tolist(), scores.tolist(), strict=True):
             if row not in best or score > best[row][0]:
@@ -171,8 +177,23 @@ def fuse(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Scores:
     # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
     recency = rules.recency * fade if rules.decay and profile.age == "add" else np.zeros(len(rows))
     date = rules.date_boost * np.isin(files, list(evidence.of_named_day)).astype(np.float64)
-    return Scores(rows, cosine, vector_rank, vector, vector_scale, bm25, text_rank, text, text_scale, hybrid,
-                  factor, recency, date, hybrid * factor + recency + date, int(np.count_nonzero(~np.isnan(every))))
+    return Scores(
+        rows,
+        cosine,
+        vector_rank,
+        vector,
+        vector_scale,
+        bm25,
+        text_rank,
+        text,
+        text_scale,
+        hybrid,
+        factor,
+        recency,
+        date,
+        hybrid * factor + recency + date,
+        int(np.count_nonzero(~np.isnan(every))),
+    )
 
 
 def keyword_hits(evidence: Evidence, numbers: Scores) -> Flags:
@@ -183,7 +204,9 @@ def keyword_hits(evidence: Evidence, numbers: Scores) -> Flags:
     found = numbers.text_rank > 0
     if found.all() or not found.any():
         return found
-    places = [(ref.source, ref.path, ref.start_line, ref.end_line)
-              for ref in map(evidence.refs.__getitem__, numbers.rows.tolist())]
+    places = [
+        (ref.source, ref.path, ref.start_line, ref.end_line)
+        for ref in map(evidence.refs.__getitem__, numbers.rows.tolist())
+    ]
     hits = {place for place, hit in zip(places, found.tolist(), strict=True) if hit}
     return np.array([place in hits for place in places], dtype=np.bool_)

@@ -52,7 +52,7 @@ class Decision:
         self._relaxed = relaxed
         self._places = np.flatnonzero(passed)
         self.floor = floor
-        self.recalled = tuple(int(i) for i in self._places[:question.limit])
+        self.recalled = tuple(int(i) for i in self._places[: question.limit])
         self.over_gate = len(self._places)
         # A vector-only hit faces minScore even while keyword hits face the relaxed floor.
         self._bars = np.where(question.keyword, floor, question.min_score)
@@ -60,8 +60,9 @@ class Decision:
         self.decayed = int(np.count_nonzero(self._faded))
         passing = question.scores[self._places]
         self._better = len(passing) - np.searchsorted(np.sort(passing), passing, side="right")
-        self.displaced = int(np.count_nonzero(self._better[question.limit:] < question.limit)) if any(
-            question.mmr) else 0
+        self.displaced = (
+            int(np.count_nonzero(self._better[question.limit :] < question.limit)) if any(question.mmr) else 0
+        )
 
     def __len__(self) -> int:
         return len(self._passed)

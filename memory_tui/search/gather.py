@@ -53,19 +53,29 @@ class Dates:
         A transcript never ages in OpenClaw 2026.3, which looks for its file in the workspace, where there is none.
         """
         told = [name == transcripts.SOURCE for name in corpus.files.sources]
-        theirs = [NoteDate(None, "evergreen") if is_told else note_date(path)
-                  for path, is_told in zip(corpus.files.paths, told, strict=True)]
-        shown = [None if is_told else shown_day(path)
-                 for path, is_told in zip(corpus.files.paths, told, strict=True)]
+        theirs = [
+            NoteDate(None, "evergreen") if is_told else note_date(path)
+            for path, is_told in zip(corpus.files.paths, told, strict=True)
+        ]
+        shown = [None if is_told else shown_day(path) for path, is_told in zip(corpus.files.paths, told, strict=True)]
         times = corpus.files.mtimes
         return cls(
-            np.array([_midnight(d.day) if d.day else times[i] if d.basis == "mtime" else np.nan
-                      for i, d in enumerate(theirs)], dtype=np.float64),
+            np.array(
+                [
+                    _midnight(d.day) if d.day else times[i] if d.basis == "mtime" else np.nan
+                    for i, d in enumerate(theirs)
+                ],
+                dtype=np.float64,
+            ),
             [d.basis for d in theirs],
-            np.array([_midnight(day) if day else times[i] if told[i] else np.nan for i, day in enumerate(shown)],
-                     dtype=np.float64),
+            np.array(
+                [_midnight(day) if day else times[i] if told[i] else np.nan for i, day in enumerate(shown)],
+                dtype=np.float64,
+            ),
             ["name" if day else "mtime" if told[i] else "evergreen" for i, day in enumerate(shown)],
-            [day.isoformat() if day else "" for day in shown], len(distinct(corpus.file_of)))
+            [day.isoformat() if day else "" for day in shown],
+            len(distinct(corpus.file_of)),
+        )
 
 
 def _midnight(day: dt.date) -> float:
@@ -104,8 +114,9 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
     Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
     """
     if len(query) > MAX_QUERY:
-        raise QueryError(f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are searched.",
-                         "Ask in fewer words.")
+        raise QueryError(
+            f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
+        )
     clock, corpus, notices = _Clock(), sources.corpus, list(sources.notices)
     kept = _of_source(corpus, source)
     asked = js.trim(query)
@@ -125,8 +136,13 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
     if vector is not None and cosine is not None:
         nearest = _best(cosine)
         if zeros := int(np.count_nonzero(corpus.embedded & ~corpus.has_vector)):
-            notices.append(Notice(ZERO_VECTOR, f"Chunks whose vector is all zeros, for want of a known word: {zeros}. "
-                                               "Their cosine counts 0 here; OpenClaw counts it 1."))
+            notices.append(
+                Notice(
+                    ZERO_VECTOR,
+                    f"Chunks whose vector is all zeros, for want of a known word: {zeros}. "
+                    "Their cosine counts 0 here; OpenClaw counts it 1.",
+                )
+            )
         precise = distinct(np.concatenate([nearest, theirs.postings.rows[:MOST_CANDIDATES]]))
         precise = precise[~np.isnan(cosine[precise])]
         cosine[precise] = scoring.cosine(vectors_of(sources.store, corpus, precise), vector)
@@ -142,20 +158,33 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
     clock.lap("read")
     dates = sources.dates
     return Evidence(
-        query=query, now=now, generation=corpus.generation,
+        query=query,
+        now=now,
+        generation=corpus.generation,
         provider=corpus.identity.provider if corpus.identity else "none",
         model=corpus.identity.model if corpus.identity else "fts-only",
-        refs=_Refs(corpus, pool), file_of=corpus.file_of, files=dates.files,
-        cosine=cosine, embedded=int(np.count_nonzero(corpus.embedded)),
-        nearest=_without(nearest, gone), openclaw=_alive(theirs, gone), recommended=_alive(ours, gone),
+        refs=_Refs(corpus, pool),
+        file_of=corpus.file_of,
+        files=dates.files,
+        cosine=cosine,
+        embedded=int(np.count_nonzero(corpus.embedded)),
+        nearest=_without(nearest, gone),
+        openclaw=_alive(theirs, gone),
+        recommended=_alive(ours, gone),
         keywords=replace(single, each=tuple(_alive(side, gone) for side in single.each)) if single else None,
-        pointless=pointless, full_text=bool(full_text), texts=texts,
+        pointless=pointless,
+        full_text=bool(full_text),
+        texts=texts,
         openclaw_age=Age((now - dates.openclaw) / _DAY_SECONDS, dates.openclaw_basis),
         recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
         of_named_day=_of_day(dates, day),
-        unsearchable=sources.unsearchable, notices=tuple(notices), timings=clock.timings,
-        withheld={found.rowid: str(found) for found in refusals.found_in(sources.store)} | {
-            found.rowid: str(found) for found in withheld.found_in(sources.store)}, first=sources.first)
+        unsearchable=sources.unsearchable,
+        notices=tuple(notices),
+        timings=clock.timings,
+        withheld={found.rowid: str(found) for found in refusals.found_in(sources.store)}
+        | {found.rowid: str(found) for found in withheld.found_in(sources.store)},
+        first=sources.first,
+    )
 
 
 def _of_day(dates: Dates, day: str) -> frozenset[int]:
@@ -171,8 +200,14 @@ class _Refs(Mapping[int, ChunkRef]):
 
     def __getitem__(self, row: int) -> ChunkRef:
         corpus, file = self._corpus, int(self._corpus.file_of[row])
-        return ChunkRef(int(corpus.rowids[row]), corpus.chunk_id(row), corpus.files.paths[file],
-                        corpus.files.sources[file], int(corpus.start_lines[row]), int(corpus.end_lines[row]))
+        return ChunkRef(
+            int(corpus.rowids[row]),
+            corpus.chunk_id(row),
+            corpus.files.paths[file],
+            corpus.files.sources[file],
+            int(corpus.start_lines[row]),
+            int(corpus.end_lines[row]),
+        )
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._pool)
@@ -191,6 +226,7 @@ def _of_source(corpus: Corpus, source: str) -> Flags | None:
 
 # --- meaning -------------------------------------------------------------------------------------------------------
 
+
 def _embedded(query: str, sources: Sources, notices: list[Notice]) -> tuple[Vectors | None, bool]:
     """The query's vector in the space of the index, or None with a notice of why there is no vector side.
 
@@ -203,9 +239,14 @@ def _embedded(query: str, sources: Sources, notices: list[Notice]) -> tuple[Vect
         # A remote provider may have to be asked for its dimensions.
         identity = provider.identity
         if identity != corpus.identity:
-            notices.append(Notice(
-                "model_mismatch", f"The index was made with {corpus.identity.provider} {corpus.identity.model}, not "
-                f"with {identity.provider} {identity.model}: its vectors cannot be compared.", "Run memory-tui index."))
+            notices.append(
+                Notice(
+                    "model_mismatch",
+                    f"The index was made with {corpus.identity.provider} {corpus.identity.model}, not "
+                    f"with {identity.provider} {identity.model}: its vectors cannot be compared.",
+                    "Run memory-tui index.",
+                )
+            )
             return None, False
         vector = provider.embed([query], "query")[0]
     except ProviderError as error:
@@ -238,10 +279,11 @@ def _best(cosine: Floats) -> Rows:
     if len(known) > MOST_CANDIDATES:
         cut = np.partition(cosine[known], len(known) - MOST_CANDIDATES)[len(known) - MOST_CANDIDATES]
         known = known[cosine[known] >= cut - _ROUNDING]
-    return known[np.argsort(-cosine[known], kind="stable")][:4 * MOST_CANDIDATES].astype(np.int64)
+    return known[np.argsort(-cosine[known], kind="stable")][: 4 * MOST_CANDIDATES].astype(np.int64)
 
 
 # --- what is missing ------------------------------------------------------------------------------------------------
+
 
 def _without_full_text(*, by_text: bool) -> Notice:
     reason = abilities.fts5()
@@ -259,4 +301,3 @@ def _alive(side: Side, gone: set[int]) -> Side:
         return side
     stay = ~np.isin(side.postings.rows, list(gone))
     return replace(side, postings=Postings(side.postings.rows[stay], side.postings.bm25[stay]))
-

@@ -40,8 +40,11 @@ class Matcher:
         """All words of `query` at once, each of them needed."""
         unique = tuple(dict.fromkeys(words.WORD.findall(query)))
         inside = tuple(word for word in unique if self._is_looked_through(word))
-        _, expression = words.and_query(query) if not inside else words.and_query(
-            " ".join(word for word in unique if word not in inside))
+        _, expression = (
+            words.and_query(query)
+            if not inside
+            else words.and_query(" ".join(word for word in unique if word not in inside))
+        )
         if not unique or not (self.full_text or self.by_text):
             return Side(QueryPlan(unique, (), ""), Postings.none(), {})
         found = self.store.match_raw(expression) if expression else None
@@ -51,8 +54,12 @@ class Matcher:
         # Only an answer without a match has to tell which word killed it.
         asked = () if len(postings.rows) else unique
         frequency = dict(zip(asked, self._frequency(asked, "chunks_fts"), strict=True))
-        plan = QueryPlan(unique, (), " AND ".join(filter(None, (expression, *map(_like, inside)))),
-                         inside=self.full_text != "unicode61")
+        plan = QueryPlan(
+            unique,
+            (),
+            " AND ".join(filter(None, (expression, *map(_like, inside)))),
+            inside=self.full_text != "unicode61",
+        )
         return Side(plan, postings, frequency)
 
     def recommended(self, query: str, day: str) -> Side:
@@ -69,8 +76,9 @@ class Matcher:
         terms = words.terms(query, count, len(self.corpus))
         dropped = terms.stops + terms.common
         if not self.full_text:
-            plan = QueryPlan(terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True,
-                             common=terms.common)
+            plan = QueryPlan(
+                terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True, common=terms.common
+            )
             return Side(plan, self._postings(self._weighed(terms.kept)), frequency)
         expression = words.or_query(terms.kept)
         postings = self._postings(self.store.match_words(expression)) if expression else Postings.none()
@@ -84,8 +92,9 @@ class Matcher:
         dropped = tuple(dict.fromkeys(token for token in tokens if token not in chosen))
         each = tuple(side for side in map(self.openclaw, chosen or (query,)) if side.plan.fts_query)
         several = len(each) > 1
-        expressions = (f"({side.plan.fts_query})" if several and len(side.plan.words) > 1 else side.plan.fts_query
-                       for side in each)
+        expressions = (
+            f"({side.plan.fts_query})" if several and len(side.plan.words) > 1 else side.plan.fts_query for side in each
+        )
         searched = tuple(word for side in each for word in side.plan.words)
         plan = QueryPlan(searched, dropped, " OR ".join(expressions), inside=self.full_text != "unicode61")
         return KeywordSearch(plan, each)
@@ -97,8 +106,12 @@ class Matcher:
         """In how many chunks each word stands, by the way in which it is looked for."""
         if table == "chunks_words" and self.full_text:
             return self.store.document_frequency(asked, table)
-        return [len(self.store.containing(word)) if self._is_looked_through(word)
-                else self.store.document_frequency([word], table)[0] for word in asked]
+        return [
+            len(self.store.containing(word))
+            if self._is_looked_through(word)
+            else self.store.document_frequency([word], table)[0]
+            for word in asked
+        ]
 
     def _weighed(self, terms: Sequence[str]) -> tuple[Rows, Floats]:
         """The chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative, best first."""

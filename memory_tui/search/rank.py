@@ -56,19 +56,35 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     nearest, matched = pools(evidence, side, mode, rules.limit)
     best = float(np.max(numbers.score)) if len(numbers.rows) else None
     return Trace(
-        query=evidence.query, now=evidence.now, mode=mode, profile=rules.profile.name, settings=settings,
-        provider=evidence.provider, model=evidence.model, generation=evidence.generation, plan=side.plan,
-        candidate_limit=rules.limit, vector_scale=numbers.vector_scale, text_scale=numbers.text_scale,
-        floor=decided.floor, funnel=_funnel(ranking, len(nearest), matched), recalled=recalled,
+        query=evidence.query,
+        now=evidence.now,
+        mode=mode,
+        profile=rules.profile.name,
+        settings=settings,
+        provider=evidence.provider,
+        model=evidence.model,
+        generation=evidence.generation,
+        plan=side.plan,
+        candidate_limit=rules.limit,
+        vector_scale=numbers.vector_scale,
+        text_scale=numbers.text_scale,
+        floor=decided.floor,
+        funnel=_funnel(ranking, len(nearest), matched),
+        recalled=recalled,
         lost=Losers(numbers.rows[ranking.order[lost]].tolist(), lambda i: ranking.candidate(int(lost[i]))),
         unsearchable=evidence.unsearchable,
-        notices=(*evidence.notices, *_weights_notice(settings, rules), *_meaning_alone(side, mode, ranking),
-                 *_words_alone(evidence, recalled),
-                 *not_copied(evidence, mode, rules.profile)),
+        notices=(
+            *evidence.notices,
+            *_weights_notice(settings, rules),
+            *_meaning_alone(side, mode, ranking),
+            *_words_alone(evidence, recalled),
+            *not_copied(evidence, mode, rules.profile),
+        ),
         empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best),
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
-        timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000})
+        timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
+    )
 
 
 def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, ...]:
@@ -78,8 +94,13 @@ def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, .
     if not asked or not ranking.decided.recalled:
         return ()
     unmatched = side.plan.unmatched
-    return (Notice("meaning_alone", f"{unmatched[0].upper()}{unmatched[1:]}. These hits are near in meaning alone, "
-                                    "and may have nothing to do with it."),)
+    return (
+        Notice(
+            "meaning_alone",
+            f"{unmatched[0].upper()}{unmatched[1:]}. These hits are near in meaning alone, "
+            "and may have nothing to do with it.",
+        ),
+    )
 
 
 def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
@@ -95,9 +116,14 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
     vector, text = settings.values["query.hybrid.vectorWeight"], settings.values["query.hybrid.textWeight"]
     if abs(float(vector.value) + float(text.value) - 1.0) < 1e-6:
         return ()
-    return (Notice("weights", f"vectorWeight {vector.value:g} ({vector.origin}) and textWeight {text.value:g} "
-                              f"({text.origin}) do not add up to 1: they count as {rules.vector_weight:.2f} and "
-                              f"{rules.text_weight:.2f}."),)
+    return (
+        Notice(
+            "weights",
+            f"vectorWeight {vector.value:g} ({vector.origin}) and textWeight {text.value:g} "
+            f"({text.origin}) do not add up to 1: they count as {rules.vector_weight:.2f} and "
+            f"{rules.text_weight:.2f}.",
+        ),
+    )
 
 
 class _Ranking:
@@ -115,11 +141,19 @@ class _Ranking:
         relaxes = rules.profile.relaxed_floor and mode == "hybrid"
         strict = bool((numbers.score >= rules.min_score).any())
         keyword = keyword_hits(evidence, numbers) if relaxes and not strict else numbers.text_rank > 0
-        self.decided = gate.decide(gate.Question(
-            scores=numbers.score[order], before_decay=numbers.hybrid[order], factors=numbers.factor[order],
-            ages=self.ages.days[evidence.file_of[numbers.rows[order]]], keyword=keyword[order],
-            min_score=rules.min_score, limit=rules.results, mmr=self.choices,
-            relaxed=min(rules.min_score, rules.text_weight) if relaxes else None))
+        self.decided = gate.decide(
+            gate.Question(
+                scores=numbers.score[order],
+                before_decay=numbers.hybrid[order],
+                factors=numbers.factor[order],
+                ages=self.ages.days[evidence.file_of[numbers.rows[order]]],
+                keyword=keyword[order],
+                min_score=rules.min_score,
+                limit=rules.results,
+                mmr=self.choices,
+                relaxed=min(rules.min_score, rules.text_weight) if relaxes else None,
+            )
+        )
 
     def losers(self) -> Rows:
         """The places of those not recalled, by falling score."""
@@ -132,8 +166,10 @@ class _Ranking:
         refs = [self.evidence.refs[row] for row in self.numbers.rows.tolist()]
         steps = scoring.mmr(self.numbers.score, self._similarity(refs).row, self.rules.mmr_lambda)
         twins = [refs[step.nearest] if step.nearest >= 0 else None for step in steps]
-        self.choices = [MmrPart(step.relevance, step.similarity, twin, place)
-                        for place, (step, twin) in enumerate(zip(steps, twins, strict=True), 1)]
+        self.choices = [
+            MmrPart(step.relevance, step.similarity, twin, place)
+            for place, (step, twin) in enumerate(zip(steps, twins, strict=True), 1)
+        ]
         self.order = np.array([step.item for step in steps])
 
     def _similarity(self, refs: list[ChunkRef]) -> Similarity:
@@ -143,7 +179,8 @@ class _Ranking:
         found = self.evidence.kept.get(key)
         if not isinstance(found, Similarity):
             found = self.evidence.kept[key] = Similarity(
-                lambda: [mmr_tokens(profile, texts[ref.rowid]) for ref in refs])
+                lambda: [mmr_tokens(profile, texts[ref.rowid]) for ref in refs]
+            )
         return found
 
     def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:
@@ -166,27 +203,51 @@ class _Ranking:
         vector, text = float(numbers.vector[i]), float(numbers.text[i])
         return Candidate(
             chunk=ref,
-            vector=VectorPart(_optional(numbers.cosine[i]), vector_rank or None, vector_rank > 0, vector,
-                              rules.vector_weight, rules.vector_weight * vector),
-            text=TextPart(_optional(numbers.bm25[i]), text_rank or None, text_rank > 0, text,
-                          rules.text_weight, rules.text_weight * text),
-            hybrid=float(numbers.hybrid[i]), age=self._age(i), date_points=float(numbers.date[i]),
-            score=float(numbers.score[i]), mmr=self.choices[place], verdict=verdict, snippet=shown.text,
-            snippet_line=min(ref.end_line, ref.start_line + shown.lines_before))
+            vector=VectorPart(
+                _optional(numbers.cosine[i]),
+                vector_rank or None,
+                vector_rank > 0,
+                vector,
+                rules.vector_weight,
+                rules.vector_weight * vector,
+            ),
+            text=TextPart(
+                _optional(numbers.bm25[i]),
+                text_rank or None,
+                text_rank > 0,
+                text,
+                rules.text_weight,
+                rules.text_weight * text,
+            ),
+            hybrid=float(numbers.hybrid[i]),
+            age=self._age(i),
+            date_points=float(numbers.date[i]),
+            score=float(numbers.score[i]),
+            mmr=self.choices[place],
+            verdict=verdict,
+            snippet=shown.text,
+            snippet_line=min(ref.end_line, ref.start_line + shown.lines_before),
+        )
 
     def _snippet(self, text: str, recalled: bool) -> snippet.Snippet:
         if not recalled or self.rules.profile.snippet == "head":
             return snippet.head(text)
-        weights = {word: float(np.log1p(self.evidence.chunks / (1 + self.side.frequency.get(word, 0))))
-                   for word in self.side.plan.words}
+        weights = {
+            word: float(np.log1p(self.evidence.chunks / (1 + self.side.frequency.get(word, 0))))
+            for word in self.side.plan.words
+        }
         return snippet.window(text, weights)
 
     def _age(self, i: int) -> AgePart:
         if not self.rules.decay:
             return AgePart(None, "off", 1.0, 0.0)
         file = int(self.evidence.file_of[self.numbers.rows[i]])
-        return AgePart(_optional(self.ages.days[file]), self.ages.basis[file], float(self.numbers.factor[i]),
-                       float(self.numbers.recency[i]))
+        return AgePart(
+            _optional(self.ages.days[file]),
+            self.ages.basis[file],
+            float(self.numbers.factor[i]),
+            float(self.numbers.recency[i]),
+        )
 
 
 def _optional(value: float) -> float | None:
@@ -196,8 +257,15 @@ def _optional(value: float) -> float | None:
 def _funnel(ranking: _Ranking, nearest: int, matched: Rows) -> Funnel:
     evidence, decided = ranking.evidence, ranking.decided
     return Funnel(
-        chunks=evidence.chunks, files=evidence.files,
+        chunks=evidence.chunks,
+        files=evidence.files,
         vector_matches=0 if evidence.cosine is None else evidence.embedded,
-        vector_pool=nearest, text_matches=ranking.numbers.text_matches if len(matched) else 0,
-        text_pool=len(set(matched.tolist())), candidates=len(ranking.order), removed_by_decay=decided.decayed,
-        over_gate=decided.over_gate, displaced=decided.displaced, recalled=len(decided.recalled))
+        vector_pool=nearest,
+        text_matches=ranking.numbers.text_matches if len(matched) else 0,
+        text_pool=len(set(matched.tolist())),
+        candidates=len(ranking.order),
+        removed_by_decay=decided.decayed,
+        over_gate=decided.over_gate,
+        displaced=decided.displaced,
+        recalled=len(decided.recalled),
+    )

@@ -48,6 +48,7 @@ def cosine(vectors: npt.NDArray[np.float32], query: npt.NDArray[np.float32]) -> 
 
     Bit for bit the original's, so that a score that lies exactly on a threshold falls on the same side of it.
     """
+
     def ordered_sum(products: npt.NDArray[np.float32]) -> Floats:
         return np.add.accumulate(products, axis=-1, dtype=np.float32)[..., -1].astype(np.float64)
 
@@ -103,5 +104,7 @@ def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam
     # Row k holds the similarity of the k-th chosen to all in their order: each one's nearest was chosen before it.
     before = np.triu(np.stack(rows)[:, order] + 1.0, 1) if rows else np.empty((0, 0))
     nearest = before.argmax(axis=0) if rows else before
-    return [Choice(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
-            for k, at in enumerate(order)]
+    return [
+        Choice(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
+        for k, at in enumerate(order)
+    ]

@@ -40,8 +40,10 @@ class Similarity:
 class _Sets:
     def __init__(self, tokens: Sequence[frozenset[str]]) -> None:
         vocabulary: dict[str, int] = {}
-        self._columns = [np.array([vocabulary.setdefault(token, len(vocabulary)) for token in items], dtype=np.int64)
-                         for items in tokens]
+        self._columns = [
+            np.array([vocabulary.setdefault(token, len(vocabulary)) for token in items], dtype=np.int64)
+            for items in tokens
+        ]
         # A row a token, so that the tokens of one set are whole rows to add up.
         self._holds = np.zeros((len(vocabulary), len(tokens)), dtype=np.float32)
         for at, columns in enumerate(self._columns):

@@ -36,6 +36,7 @@ class ChunkRef:
 
 # --- verdicts ------------------------------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """Given to the agent as hit number `place` (1-based); `relaxed` when it passed the relaxed floor only."""
@@ -84,6 +85,7 @@ Verdict = Recalled | BelowMinScore | LoweredByDecay | DisplacedByMmr | BeyondLim
 
 
 # --- parts of a score ----------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class VectorPart:
@@ -202,6 +204,7 @@ class Losers(Lazy[Candidate]):
 
 # --- the whole -----------------------------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
     """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
@@ -263,6 +266,7 @@ class Notice:
 
 
 # --- reasons for an empty answer -----------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class BlankQuery:

@@ -5,16 +5,35 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-           "november", "december")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTH = "(" + "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for name in _MONTHS) + r")\.?"
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)")
 _MONTH_DAY = re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(\d{{4}})\b)?", re.IGNORECASE)
 _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\b(?:,?\s+(\d{{4}})\b)?", re.IGNORECASE)
 _CHINESE = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(\d{1,2})[日号號]")
-_RELATIVE = (("day before yesterday", 2), ("yesterday", 1), ("today", 0),
-             ("前天", 2), ("昨天", 1), ("昨日", 1), ("今天", 0))
+_RELATIVE = (
+    ("day before yesterday", 2),
+    ("yesterday", 1),
+    ("today", 0),
+    ("前天", 2),
+    ("昨天", 1),
+    ("昨日", 1),
+    ("今天", 0),
+)
 
 
 def _day(year: int | str, month: int | str, day: int | str) -> dt.date | None:

@@ -18,8 +18,31 @@ STOP_LANGUAGES = ("en", "es", "pt", "ar", "zh", "ko", "ja")
 
 # The nominal particles of Korean; of two that fit, the longer one is taken off.
 _PARTICLES = (
-    "에서", "으로", "에게", "한테", "처럼", "같이", "보다", "까지", "부터", "마다", "밖에", "대로",
-    "은", "는", "이", "가", "을", "를", "의", "에", "로", "와", "과", "도", "만",
+    "에서",
+    "으로",
+    "에게",
+    "한테",
+    "처럼",
+    "같이",
+    "보다",
+    "까지",
+    "부터",
+    "마다",
+    "밖에",
+    "대로",
+    "은",
+    "는",
+    "이",
+    "가",
+    "을",
+    "를",
+    "의",
+    "에",
+    "로",
+    "와",
+    "과",
+    "도",
+    "만",
 )
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -104,7 +127,7 @@ def _cut(segment: str, trigram: bool) -> Iterator[str]:
 
 
 def _bigrams(run: str) -> Iterator[str]:
-    return (run[at:at + 2] for at in range(len(run) - 1))
+    return (run[at : at + 2] for at in range(len(run) - 1))
 
 
 def _korean(segment: str) -> Iterator[str]:

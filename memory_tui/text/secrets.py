@@ -27,19 +27,45 @@ _LONGEST_PIECE = 8000
 # What every match of a plugin's patterns holds, in lower case: most texts are ruled out by it fifty times faster.
 _WORDS = ("key", "pass", "pwd", "pw", "token")
 _HOLDS: Mapping[str, tuple[str, ...]] = {
-    "Artifactory Credentials": ("akc", *(f"ap{sign}" for sign in "0123456789abcdef")), "AWS Access Key": (
-        "a3t", "abia", "acca", "akia", "asia", "aws"),
-    "Azure Storage Account access key": ("accountkey=",), "Basic Auth Credentials": ("://",),
-    "Cloudant Credentials": (*_WORDS, "cloudant.com"), "GitHub Token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-    "IBM Cloud IAM Key": _WORDS, "IBM COS HMAC Credentials": ("secret",), "JSON Web Token": ("eyj",),
-    "Mailchimp Access Key": ("-us",), "NPM tokens": ("_authtoken",), "OpenAI Token": ("t3blbkfj",),
-    "Private Key": ("private key", "putty"), "PyPI Token": ("pypi-",), "SendGrid API Key": ("sg.",),
-    "Slack Token": ("xox", "slack.com"), "SoftLayer Credentials": (*_WORDS, "softlayer.com"),
-    "Square OAuth Secret": ("sq0csp",), "Stripe Access Key": ("k_live_",), "Telegram Bot Token": (":",),
+    "Artifactory Credentials": ("akc", *(f"ap{sign}" for sign in "0123456789abcdef")),
+    "AWS Access Key": ("a3t", "abia", "acca", "akia", "asia", "aws"),
+    "Azure Storage Account access key": ("accountkey=",),
+    "Basic Auth Credentials": ("://",),
+    "Cloudant Credentials": (*_WORDS, "cloudant.com"),
+    "GitHub Token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    "IBM Cloud IAM Key": _WORDS,
+    "IBM COS HMAC Credentials": ("secret",),
+    "JSON Web Token": ("eyj",),
+    "Mailchimp Access Key": ("-us",),
+    "NPM tokens": ("_authtoken",),
+    "OpenAI Token": ("t3blbkfj",),
+    "Private Key": ("private key", "putty"),
+    "PyPI Token": ("pypi-",),
+    "SendGrid API Key": ("sg.",),
+    "Slack Token": ("xox", "slack.com"),
+    "SoftLayer Credentials": (*_WORDS, "softlayer.com"),
+    "Square OAuth Secret": ("sq0csp",),
+    "Stripe Access Key": ("k_live_",),
+    "Telegram Bot Token": (":",),
 }
 MASK = "***"
-_LABELS_HOLD = (*_WORDS, "secret", "contra", "senha", "mot de", "密", "パス", "암호", "비밀", "парол", "كلمة", "hasło",
-                "haslo", "şifre", "sifre")
+_LABELS_HOLD = (
+    *_WORDS,
+    "secret",
+    "contra",
+    "senha",
+    "mot de",
+    "密",
+    "パス",
+    "암호",
+    "비밀",
+    "парол",
+    "كلمة",
+    "hasło",
+    "haslo",
+    "şifre",
+    "sifre",
+)
 
 _HINTS = frozenset({*_LABELS_HOLD, *(word for words in _HOLDS.values() for word in words)} - {":"})
 """What a text has to hold, in lower case, to be looked through at all; keys of no other mark are long words."""
@@ -49,7 +75,9 @@ _LABEL = re.compile(
     r"(?:(?P<word>passw(?:or[dt]|d)|passphrase|passcode|mot de passe|contrase(?:ñ|n)a|senha|wachtwoord|hasło|şifre"
     r"|парол[ьяе]|密[码碼]|パスワード|암호|비밀번호|كلمة (?:المرور|السر))"
     r"|(?P<name>(?:api|access|auth|secret|private|bearer)[ _-]?(?:key|token)|token|secret))"
-    r"[\"'*_`)\]]{0,4}\s*(?:[:=：|]|=>|\bis\b|:=|->|→)[\s\"'*_`|]{0,6}(?P<value>[^\s\"'`|]+)", re.IGNORECASE)
+    r"[\"'*_`)\]]{0,4}\s*(?:[:=：|]|=>|\bis\b|:=|->|→)[\s\"'*_`|]{0,6}(?P<value>[^\s\"'`|]+)",
+    re.IGNORECASE,
+)
 _SHORTEST = {"word": 6, "name": 16}
 _ADDRESS = re.compile(r"\b(?:https?|ftp|file|mailto|obsidian|data):\S+|\bsha\d{1,3}-\S+|\bAAAA[A-Z]\S+", re.ASCII)
 """Links, images written out, digests of packages and public keys: long and random-looking, and no secret."""
@@ -77,8 +105,11 @@ class Finding:
 
 def find(text: str) -> tuple[Finding, ...]:
     """Everything in `text` that looks like a secret, by position, without overlaps."""
-    spans = [(at + start, at + end, kind) for at, piece in _pieces(text)
-             for start, end, kind in (*_known(piece), *_labelled(piece), *_random(piece))]
+    spans = [
+        (at + start, at + end, kind)
+        for at, piece in _pieces(text)
+        for start, end, kind in (*_known(piece), *_labelled(piece), *_random(piece))
+    ]
     found: list[Finding] = []
     for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
         if found and start < found[-1].end:
@@ -96,7 +127,7 @@ def masked(text: str) -> str:
     if not (_LONG.search(text) or any(word in text.lower() for word in _HINTS)):
         return text
     for found in reversed(find(text)):
-        text = f"{text[:found.start]}{MASK}{text[found.end:]}"
+        text = f"{text[: found.start]}{MASK}{text[found.end :]}"
     return text
 
 
@@ -179,8 +210,13 @@ def _may_be_secret(value: str, line: str, *, bare: bool) -> bool:
     """Whether `value`, after a label, is no template, reference, date or, where it is `bare` of quotes, word."""
     from detect_secrets.filters import heuristic
 
-    if (heuristic.is_templated_secret(value) or heuristic.is_prefixed_with_dollar_sign(value)
-            or heuristic.is_indirect_reference(line) or len(value) < 4 or _NO_VALUE.match(value)):
+    if (
+        heuristic.is_templated_secret(value)
+        or heuristic.is_prefixed_with_dollar_sign(value)
+        or heuristic.is_indirect_reference(line)
+        or len(value) < 4
+        or _NO_VALUE.match(value)
+    ):
         return False
     if not bare:
         return not heuristic.is_not_alphanumeric_string(value)
@@ -209,8 +245,12 @@ def _is_random(word: str) -> bool:
     if len(set(classes)) < 3:
         return False
     changes = sum(one != other for one, other in pairwise(classes))
-    return (changes >= _CHANGES * (len(classes) - 1) and _entropy(word) > _ENTROPY_BITS
-            and not heuristic.is_potential_uuid(word) and not heuristic.is_sequential_string(word))
+    return (
+        changes >= _CHANGES * (len(classes) - 1)
+        and _entropy(word) > _ENTROPY_BITS
+        and not heuristic.is_potential_uuid(word)
+        and not heuristic.is_sequential_string(word)
+    )
 
 
 def _entropy(word: str) -> float:

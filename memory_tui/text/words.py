@@ -40,10 +40,11 @@ def and_query(query: str) -> tuple[tuple[str, ...], str]:
 
 # --- our own way ---------------------------------------------------------------------------------------------------
 
+
 def _bigrams(match: re.Match[str]) -> str:
     run = match.group()
     # The last character stands alone once more, so that a query of one character finds every place as a prefix.
-    return " " + " ".join(run[i:i + 2] for i in range(len(run))) + " "
+    return " " + " ".join(run[i : i + 2] for i in range(len(run))) + " "
 
 
 def segmented(text: str) -> str:
@@ -92,7 +93,7 @@ def _split(query: str) -> tuple[list[str], list[str]]:
     for word in WORD.findall(query.lower()):
         words.update(dict.fromkeys(_CJK_RUN.sub(" ", word).split()))
         for run in _CJK_RUN.findall(word):
-            grams.update(dict.fromkeys(run[i:i + 2] for i in range(max(1, len(run) - 1))))
+            grams.update(dict.fromkeys(run[i : i + 2] for i in range(max(1, len(run) - 1))))
     return list(words), list(grams)
 
 
@@ -117,8 +118,7 @@ def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunk
     found = dict(zip(every, frequency(every), strict=True))
     listed = _stops(words)
     always = function_words()
-    stops = tuple(word for word in words
-                  if word in always or (word in listed and found[word] > chunks * STOP_SHARE))
+    stops = tuple(word for word in words if word in always or (word in listed and found[word] > chunks * STOP_SHARE))
     common = tuple(word for word in every if word not in stops and found[word] > chunks / 2)
     kept = tuple(word for word in every if word not in stops and word not in common)
     if not kept and common:
@@ -152,7 +152,7 @@ def _plain(text: str) -> list[tuple[str, int, int]]:
     found = []
     byte, character = 0, 0
     for match in WORD.finditer(text):
-        byte += len(text[character:match.start()].encode("utf-8", "replace"))
+        byte += len(text[character : match.start()].encode("utf-8", "replace"))
         start, character = byte, match.end()
         byte += len(match.group().encode("utf-8", "replace"))
         found.append((match.group().lower(), start, byte))
@@ -165,8 +165,8 @@ def stems(text: str) -> list[tuple[str, int, int]]:
     if tokenizer is None:
         return _plain(text)
     found: list[tuple[int, int, str]] = tokenizer(
-        text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None,
-        include_colocated=False)  # type: ignore[assignment]
+        text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
+    )  # type: ignore[assignment]
     return [(stem, start, end) for start, end, stem in found]
 
 
@@ -176,8 +176,12 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
     if tokenizer is None:
         return [word for word, _, _ in _plain(text)]
     found: list[str] = tokenizer(
-        text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None,
-        include_offsets=False, include_colocated=False)  # type: ignore[assignment]
+        text.encode("utf-8", "replace"),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )  # type: ignore[assignment]
     return found
 
 

@@ -58,8 +58,11 @@ MOST_LINKS = 50
 def of_file(file: FileRow, aging: Aging, lines: int, state: str) -> list[Row]:
     """What the list tells of a note, in words."""
     return [
-        Row("state", f"{state}: {file.detail}" if file.detail and file.detail != state else state,
-            "good" if state == "fresh" else "bad" if state == "failed" else "warn"),
+        Row(
+            "state",
+            f"{state}: {file.detail}" if file.detail and file.detail != state else state,
+            "good" if state == "fresh" else "bad" if state == "failed" else "warn",
+        ),
         Row("size", f"{plural(file.size, 'byte')}, {plural(lines, 'line')}"),
         Row("index", plural(file.chunks, "chunk")),
         Row("age", _age(file, aging)),
@@ -75,8 +78,11 @@ def _age(file: FileRow, aging: Aging) -> str:
     words = plural(int(days), "day")
     if factor is None:
         return f"{words}; decay is off"
-    what = f"score × {factor:.3f}" if aging.rule == "multiply" else (
-        f"being recent adds {factor * aging.bonus:.3f} of {aging.bonus:.3f}")
+    what = (
+        f"score × {factor:.3f}"
+        if aging.rule == "multiply"
+        else (f"being recent adds {factor * aging.bonus:.3f} of {aging.bonus:.3f}")
+    )
     return f"{words}: {what}, half after {aging.half_life:g} d"
 
 
@@ -142,8 +148,9 @@ def _budget(engine: Engine, page: Page) -> About:
         name = "OpenClaw" if budget.host.name == "openclaw" else "Claude Code"
         cut = budget.cut
         state = f"from line {cut.line} on {cut.lost:,} are cut off" if cut else "all of it is read"
-        rows.append(Row(name.split()[0], f"{budget.used:,} of {budget.limit:,} {budget.unit}, {state}",
-                        "bad" if cut else ""))
+        rows.append(
+            Row(name.split()[0], f"{budget.used:,} of {budget.limit:,} {budget.unit}, {state}", "bad" if cut else "")
+        )
         if cut is None:
             continue
         # The line in which a cut falls is read in part, so the rule stands below it.
@@ -176,8 +183,9 @@ def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:
     times = len({entry.id for entry, _ in found})
     last = max(entry.at for entry, _ in found)
     by = ", ".join(sorted({one_line(entry.client, 20) or "an agent" for entry, _ in found}))
-    return [Row("recalled", f"{plural(times, 'time')}, last {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}, by {by}")], \
-        lines
+    return [
+        Row("recalled", f"{plural(times, 'time')}, last {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}, by {by}")
+    ], lines
 
 
 def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[Row], frozenset[int]]:

@@ -12,48 +12,55 @@ from memory_tui.tui.action import Action, Context, Refusal, shown
 
 __all__ = ["ACTIONS", "Action", "Context", "Refusal", "bindings", "find", "hints", "key_table_markdown", "why_nothing"]
 
-PLACES: Mapping[str, str] = MappingProxyType({
-    "everywhere": "Everywhere",
-    "list": "Every list",
-    "notes": "With a note",
-    "browse": "Browse (1)",
-    "tree": "Files",
-    "reader": "Reader",
-    "reading": "Browse and reader",
-    "search": "Search (2)",
-    "query": "Query box",
-    "filter": "Filter box",
-    "find": "Find box",
-    "about": "About the note",
-    "editor": "Editor",
-    "watched": "Watched question",
-    "history": "History",
-    "results": "Hits",
-    "why": "Why",
-    "whynot": "Why not a line",
-    "book": "Saved questions",
-    "sides": "Side by side",
-    "report": "Reports",
-    "noise": "Noise floor",
-    "fading": "Fading",
-    "sweep": "Better knobs",
-    "write": "Writing the configuration",
-    "tune": "Tune",
-    "index": "Index (3)",
-    "doctor": "Doctor",
-    "supply": "Providers",
-    "storage": "The index file",
-    "sessions": "Sessions",
-    "recalls": "Recalls",
-    "compare": "OpenClaw's index",
-    "inbox": "Inbox (4)",
-    "proposal": "Before and after",
-})
+PLACES: Mapping[str, str] = MappingProxyType(
+    {
+        "everywhere": "Everywhere",
+        "list": "Every list",
+        "notes": "With a note",
+        "browse": "Browse (1)",
+        "tree": "Files",
+        "reader": "Reader",
+        "reading": "Browse and reader",
+        "search": "Search (2)",
+        "query": "Query box",
+        "filter": "Filter box",
+        "find": "Find box",
+        "about": "About the note",
+        "editor": "Editor",
+        "watched": "Watched question",
+        "history": "History",
+        "results": "Hits",
+        "why": "Why",
+        "whynot": "Why not a line",
+        "book": "Saved questions",
+        "sides": "Side by side",
+        "report": "Reports",
+        "noise": "Noise floor",
+        "fading": "Fading",
+        "sweep": "Better knobs",
+        "write": "Writing the configuration",
+        "tune": "Tune",
+        "index": "Index (3)",
+        "doctor": "Doctor",
+        "supply": "Providers",
+        "storage": "The index file",
+        "sessions": "Sessions",
+        "recalls": "Recalls",
+        "compare": "OpenClaw's index",
+        "inbox": "Inbox (4)",
+        "proposal": "Before and after",
+    }
+)
 """Where an action can belong, and that place's title."""
 
 ACTIONS: tuple[Action, ...] = (
-    *keys_everywhere.ACTIONS, *keys_browse.ACTIONS, *keys_notes.ACTIONS, *keys_search.ACTIONS, *keys_index.ACTIONS,
-    *keys_inbox.ACTIONS)
+    *keys_everywhere.ACTIONS,
+    *keys_browse.ACTIONS,
+    *keys_notes.ACTIONS,
+    *keys_search.ACTIONS,
+    *keys_index.ACTIONS,
+    *keys_inbox.ACTIONS,
+)
 
 
 def find(name: str, where: Iterable[str]) -> Action:
@@ -70,7 +77,9 @@ def bindings(where: str) -> list[Binding]:
     """The bindings of a screen or pane; all go through the app, which says why when something cannot be done."""
     return [
         Binding(key, f"app.do('{action.id}')", action.hint or action.help, show=False, priority=action.priority)
-        for action in ACTIONS if action.where == where for key in action.keys
+        for action in ACTIONS
+        if action.where == where
+        for key in action.keys
     ]
 
 

@@ -29,8 +29,11 @@ def choose(app: MemoryApp) -> None:
     if any(getattr(view, "unsaved", False) for view in app.views):
         app.tell("There is text that is not saved yet: save it or drop it, then go to another agent.")
         return
-    ids = {f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
-           for agent in engine.plan.config.agents if agent.id != engine.plan.agent.id}
+    ids = {
+        f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
+        for agent in engine.plan.config.agents
+        if agent.id != engine.plan.agent.id
+    }
 
     def look(name: str | None) -> None:
         if name is not None:
@@ -50,6 +53,7 @@ def _checked(engine: Engine, agent: str) -> Options:
 
 async def go(app: MemoryApp, options: Options) -> None:
     """Close everything of this agent and open the one of `options`."""
+
     def opener(listener: Callable[[Event], None]) -> Engine:
         from memory_tui.engine import Engine
 

@@ -58,9 +58,15 @@ class MemoryApp(Doing):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("everywhere"))
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar where it is overridden
-        (0, "-thin"), (80, "-narrow"), (100, "-wide")]
+        (0, "-thin"),
+        (80, "-narrow"),
+        (100, "-wide"),
+    ]
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-low"), (24, "-short"), (30, "-tall")]
+        (0, "-low"),
+        (24, "-short"),
+        (30, "-tall"),
+    ]
     ALLOW_IN_MAXIMIZED_VIEW: ClassVar[str] = "TruthBar, KeyHints"
     ENABLE_COMMAND_PALETTE = True
 
@@ -175,8 +181,14 @@ class MemoryApp(Doing):
                     self.progress = Progress(total=event.total)
                 case SyncProgress():
                     self.progress = replace(
-                        self.progress or Progress(), done=event.done, total=event.total, path=event.path,
-                        rate=event.rate, seconds_left=event.seconds_left, rebuilding=event.rebuilding)
+                        self.progress or Progress(),
+                        done=event.done,
+                        total=event.total,
+                        path=event.path,
+                        rate=event.rate,
+                        seconds_left=event.seconds_left,
+                        rebuilding=event.rebuilding,
+                    )
                 case VectorsMade():
                     self.progress = replace(self.progress or Progress(), asked=event.done, lacking=event.total)
                 case SyncFinished():

@@ -7,8 +7,10 @@ import shutil
 import subprocess
 
 _PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("WAYLAND_DISPLAY", ("wl-copy",)), ("DISPLAY", ("xclip", "-selection", "clipboard")),
-    ("DISPLAY", ("xsel", "--clipboard", "--input")), ("", ("pbcopy",)),
+    ("WAYLAND_DISPLAY", ("wl-copy",)),
+    ("DISPLAY", ("xclip", "-selection", "clipboard")),
+    ("DISPLAY", ("xsel", "--clipboard", "--input")),
+    ("", ("pbcopy",)),
 )
 
 MOST_SECONDS = 1.0
@@ -29,8 +31,14 @@ def copy(text: str) -> str:
     if words is None:
         return ""
     try:
-        subprocess.run(words, input=text.encode("utf-8", "replace"), timeout=MOST_SECONDS, check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            words,
+            input=text.encode("utf-8", "replace"),
+            timeout=MOST_SECONDS,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
     except (OSError, subprocess.SubprocessError):
         # The terminal was asked as well, so there is nothing to add but that this way failed.
         return ""

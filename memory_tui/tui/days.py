@@ -42,8 +42,10 @@ def groups(rows: Sequence[FileRow], today: date) -> list[Group]:
         if row.path not in taken:
             found.setdefault(_group_of(row, today), []).append(row)
     ordered = sorted(found.items(), key=lambda item: (item[0][0], _descending(item[0][1])))
-    return [Group("start", "Read at session start", first),
-            *(Group(key, title, tuple(sorted(files, key=by_day))) for (_, key, title), files in ordered)]
+    return [
+        Group("start", "Read at session start", first),
+        *(Group(key, title, tuple(sorted(files, key=by_day))) for (_, key, title), files in ordered),
+    ]
 
 
 def _first_read(rows: Sequence[FileRow], today: date) -> Iterator[FileRow]:
@@ -52,8 +54,17 @@ def _first_read(rows: Sequence[FileRow], today: date) -> Iterator[FileRow]:
     yield from [known[name] for name in ROOTS if name in known][:1]
     for day in (today, today - timedelta(days=1)):
         path = f"memory/{day.isoformat()}.md"
-        yield known.get(path) or replace(rows[0], path=path, source="memory", state=ABSENT, detail="no log of that day",
-                                         chunks=0, size=0, mtime=0.0, day=day)
+        yield known.get(path) or replace(
+            rows[0],
+            path=path,
+            source="memory",
+            state=ABSENT,
+            detail="no log of that day",
+            chunks=0,
+            size=0,
+            mtime=0.0,
+            day=day,
+        )
 
 
 def _group_of(row: FileRow, today: date) -> tuple[int, str, str]:

@@ -51,26 +51,37 @@ class Desk:
 
     def labelled(self, notebook: Notebook) -> Desk:
         """The same desk with another notebook; evidence stays, labels are those of the notebook."""
-        kept = {query.text: replace(self.cases[query.text], query=query) for query in notebook.judged
-                if query.text in self.cases}
+        kept = {
+            query.text: replace(self.cases[query.text], query=query)
+            for query in notebook.judged
+            if query.text in self.cases
+        }
         return replace(self, notebook=notebook, cases=kept, compared=None)
 
     def missing(self, generation: int | None = None) -> tuple[Query, ...]:
         """The questions that have to be asked, again where the index is of another generation."""
-        return tuple(query for query in self.judged if query.text not in self.cases or (
-            generation is not None and self.cases[query.text].evidence.generation != generation))
+        return tuple(
+            query
+            for query in self.judged
+            if query.text not in self.cases
+            or (generation is not None and self.cases[query.text].evidence.generation != generation)
+        )
 
 
 def words(compared: Comparison, text: str = "") -> list[str]:
     """The metrics in sum, or of the question `text`: `nDCG .81 > .84`, `recall .75`; then what broke."""
     change = next((change for change in compared.changes if change.text == text), None) if text else None
     before, after = (change.before, change.after) if change else (compared.before, compared.after)
-    parts = [f"{short} {_number(before[name])}" + (
-        f" > {_number(after[name])}" if _number(before[name]) != _number(after[name]) else "")
-        for name, short in SHORT.items() if name in after]
+    parts = [
+        f"{short} {_number(before[name])}"
+        + (f" > {_number(after[name])}" if _number(before[name]) != _number(after[name]) else "")
+        for name, short in SHORT.items()
+        if name in after
+    ]
     if not change:
-        parts += [f"{len(found)} {word}" for found, word in ((compared.broke, "broke"), (compared.mended, "mended"))
-                  if found]
+        parts += [
+            f"{len(found)} {word}" for found, word in ((compared.broke, "broke"), (compared.mended, "mended")) if found
+        ]
     return parts
 
 
@@ -79,6 +90,7 @@ def _number(value: float) -> str:
 
 
 # --- what to mark --------------------------------------------------------------------------------------------------
+
 
 def marked(candidate: Candidate, trace: Trace, text: str, grade: int) -> Label:
     """The label of a hit: its line that holds most words of the question, else where the snippet begins."""
@@ -94,8 +106,12 @@ def marked(candidate: Candidate, trace: Trace, text: str, grade: int) -> Label:
 
     usable = [at for at in range(len(lines)) if lines[at].strip()] or [0]
     best = max(usable, key=merit)
-    return Label(candidate.chunk.path, min(candidate.chunk.end_line, candidate.chunk.start_line + best), grade,
-                 lines[best].strip()[:ANSWER])
+    return Label(
+        candidate.chunk.path,
+        min(candidate.chunk.end_line, candidate.chunk.start_line + best),
+        grade,
+        lines[best].strip()[:ANSWER],
+    )
 
 
 def vote(question: str, chunk: ChunkRef, label: Label | None) -> Callable[[Notebook], Notebook]:
@@ -131,6 +147,7 @@ def forget(question: str) -> Callable[[Notebook], Notebook]:
 
 
 # --- for worker threads --------------------------------------------------------------------------------------------
+
 
 def write(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Callable[[Tell], Notebook]:
     """Reads the notebook of the workspace, makes the `pending` changes and saves it; none of them is lost on failure.

@@ -71,8 +71,9 @@ class Doing(Doors):
         """Say why a key does nothing."""
         view = self.view
         if view is not None and event.key not in view.active_bindings:
-            view.say(why_nothing(event.character if event.is_printable and event.character else event.key,
-                                 view.places()))
+            view.say(
+                why_nothing(event.character if event.is_printable and event.character else event.key, view.places())
+            )
 
     def do_ask(self) -> None:
         """Go to the query box."""
@@ -194,8 +195,14 @@ class Doing(Doors):
                 self.exit(0)
 
         if any(getattr(screen, "unsaved", False) for screen in self.screen_stack):
-            self.push_screen(Confirm("Quit without saving?", "What you typed is not in the note yet. esc goes back to "
-                                     "it, and ctrl+s saves it.", "Throw it away"), answered)
+            self.push_screen(
+                Confirm(
+                    "Quit without saving?",
+                    "What you typed is not in the note yet. esc goes back to it, and ctrl+s saves it.",
+                    "Throw it away",
+                ),
+                answered,
+            )
         else:
             self.exit(0)
 
@@ -216,8 +223,9 @@ class Doing(Doors):
             view.say(f"Kept in {', '.join(done.change.paths)}.")
             self.bridge.look()
 
-        self.push_screen(Ask("Remember this", "One line, added with the time to today's log.", "Keep",
-                             remark=looks_secret), said)
+        self.push_screen(
+            Ask("Remember this", "One line, added with the time to today's log.", "Keep", remark=looks_secret), said
+        )
 
     def edited(self, path: str, line: int, sentence: str) -> None:
         """A note was edited on screen: show it as it is now in the view in front."""

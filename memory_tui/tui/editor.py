@@ -96,8 +96,10 @@ def hand_over(app: MemoryApp) -> None:
         app.bridge.look()
 
     def refused(error: MemoryTuiError) -> None:
-        view.say(f"{problem} {one_line(path)} is as {name} left it, and not in the journal: {error.message} "
-                 f"{error.next_step}".strip())
+        view.say(
+            f"{problem} {one_line(path)} is as {name} left it, and not in the journal: {error.message} "
+            f"{error.next_step}".strip()
+        )
 
     app.bridge.writes += 1
     view.run(f"write {app.bridge.writes}", lambda engine: engine.curator.came_back(lent, name), kept, refused)

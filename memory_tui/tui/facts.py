@@ -87,11 +87,16 @@ class Facts:
                     pass
         if not told:
             return replace(self, watching=watching, watch_detail=detail)
-        rows = tuple(_told(row, told.get(row.path)) for row in self.rows
-                     if told.get(row.path, ("",))[0] != "removed")
-        return replace(self, watching=watching, watch_detail=detail, rows=rows, chunks=sum(row.chunks for row in rows),
-                       files=sum(row.chunks > 0 for row in rows),
-                       pending=tuple(item for item in self.pending if item.path not in told))
+        rows = tuple(_told(row, told.get(row.path)) for row in self.rows if told.get(row.path, ("",))[0] != "removed")
+        return replace(
+            self,
+            watching=watching,
+            watch_detail=detail,
+            rows=rows,
+            chunks=sum(row.chunks for row in rows),
+            files=sum(row.chunks > 0 for row in rows),
+            pending=tuple(item for item in self.pending if item.path not in told),
+        )
 
 
 def _told(row: FileRow, told: tuple[str, str, int | None] | None) -> FileRow:
@@ -106,22 +111,41 @@ def gather(engine: Engine) -> Facts:
     status = engine.status()
     provider = _provider(status)
     return Facts(
-        workspace=status.workspace_dir, read_only=status.read_only,
-        unwritable=_unwritable(status), profile=status.profile,
-        profile_origin=status.profile_origin, mode=_mode(status, provider, engine.settings.on("query.hybrid.enabled")),
-        chunks=status.chunks, files=status.files, embedded=status.embedded, on_disk=status.freshness.total,
-        fresh=status.freshness.fresh, rows=engine.files(), pending=status.freshness.pending,
+        workspace=status.workspace_dir,
+        read_only=status.read_only,
+        unwritable=_unwritable(status),
+        profile=status.profile,
+        profile_origin=status.profile_origin,
+        mode=_mode(status, provider, engine.settings.on("query.hybrid.enabled")),
+        chunks=status.chunks,
+        files=status.files,
+        embedded=status.embedded,
+        on_disk=status.freshness.total,
+        fresh=status.freshness.fresh,
+        rows=engine.files(),
+        pending=status.freshness.pending,
         failed=(*status.freshness.failed, *status.freshness.unsettled, *status.freshness.missing),
-        left_out=status.freshness.left_out, vector=_vector(status),
-        text=Health("fts5", bool(status.fts["available"]), str(status.fts["engine"])), provider=provider,
-        requested=f"{status.requested_provider} ({status.provider_origin})", model=status.model,
-        watching=status.watching, watch_detail=status.watch_detail, index_file=status.db_path,
-        index_bytes=status.db_bytes, cached=int(status.cache["entries"]), config=status.config_path,
-        agent=status.agent_id, agents=status.agents,
-        today=datetime.fromtimestamp(engine.now()).date(), aging=_aging(engine),
-        notices=status.notices, paused=status.paused,
+        left_out=status.freshness.left_out,
+        vector=_vector(status),
+        text=Health("fts5", bool(status.fts["available"]), str(status.fts["engine"])),
+        provider=provider,
+        requested=f"{status.requested_provider} ({status.provider_origin})",
+        model=status.model,
+        watching=status.watching,
+        watch_detail=status.watch_detail,
+        index_file=status.db_path,
+        index_bytes=status.db_bytes,
+        cached=int(status.cache["entries"]),
+        config=status.config_path,
+        agent=status.agent_id,
+        agents=status.agents,
+        today=datetime.fromtimestamp(engine.now()).date(),
+        aging=_aging(engine),
+        notices=status.notices,
+        paused=status.paused,
         keeper=f"process {keeper.pid}" if (keeper := status.keeper) is not None and not keeper.ours else "",
-        shrink=_shrink(status))
+        shrink=_shrink(status),
+    )
 
 
 def _shrink(status: Status) -> str:
@@ -139,9 +163,13 @@ def _unwritable(status: Status) -> str:
 
 def _aging(engine: Engine) -> Aging:
     settings = engine.settings
-    return Aging(profiles.get(settings.word("profile")).age, settings.on("query.hybrid.temporalDecay.enabled"),
-                 settings.number("query.hybrid.temporalDecay.halfLifeDays"), engine.now(),
-                 settings.number("recency.weight"))
+    return Aging(
+        profiles.get(settings.word("profile")).age,
+        settings.on("query.hybrid.temporalDecay.enabled"),
+        settings.number("query.hybrid.temporalDecay.halfLifeDays"),
+        engine.now(),
+        settings.number("recency.weight"),
+    )
 
 
 def _provider(status: Status) -> Health:

@@ -39,8 +39,10 @@ def closest(names: Sequence[str], letters: str, limit: int = 200) -> list[int]:
         return list(range(min(limit, len(names))))
     folded = [name.casefold() for name in names]
     scores = process.cdist([letters.casefold()], folded, scorer=fuzz.partial_ratio)[0]
-    ranked = sorted((not _holds(name, wanted), -float(score), len(name), at)
-                    for at, (name, score) in enumerate(zip(folded, scores, strict=True)))
+    ranked = sorted(
+        (not _holds(name, wanted), -float(score), len(name), at)
+        for at, (name, score) in enumerate(zip(folded, scores, strict=True))
+    )
     return [at for misses, score, _, at in ranked if not misses or score <= -70][:limit]
 
 

@@ -85,9 +85,15 @@ def proposed(engine: Engine, one: Suggestion, action: Action) -> Planned:
 def _warning(one: Suggestion) -> tuple[str, ...]:
     from memory_tui.curate.journal import KEEP_DAYS
 
-    return () if one.kind != "secret" else (
-        f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. What was once in a note may "
-        "have been read: change the password or key as well.",)
+    return (
+        ()
+        if one.kind != "secret"
+        else (
+            f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. What was once in a note "
+            "may "
+            "have been read: change the password or key as well.",
+        )
+    )
 
 
 def _masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:

@@ -27,6 +27,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("open", ("enter",), "about", "follow this link", "Follow", palette=False),
     Action("to_text", ("enter", "down"), "find", "go to the match", "Text", palette=False),
     Action("to_files", ("enter", "down"), "filter", "go to the files", "Files", palette=False),
-    Action("why_line", ("w",), "reader", "why this line is, or is not, recalled for the question on screen", "Why",
-           needs_note),
+    Action(
+        "why_line",
+        ("w",),
+        "reader",
+        "why this line is, or is not, recalled for the question on screen",
+        "Why",
+        needs_note,
+    ),
 )

@@ -6,8 +6,14 @@ from memory_tui.tui.action import Action, may_change, may_edit, may_write
 
 ACTIONS: tuple[Action, ...] = (
     Action("remember", ("a",), "everywhere", "remember: add a line to today's log", "", may_write),
-    Action("promote", ("p",), "reader", "copy the item under the cursor, or the marked lines, to MEMORY.md", "Promote",
-           may_change),
+    Action(
+        "promote",
+        ("p",),
+        "reader",
+        "copy the item under the cursor, or the marked lines, to MEMORY.md",
+        "Promote",
+        may_change,
+    ),
     Action("move", ("m",), "reader", "move the item, or the marked lines, to another note", "", may_change),
     Action("trash", ("d",), "reader", "move the item, or the marked lines, to the trash", "Trash", may_change),
     Action("move", ("m",), "tree", "give this note another name", "", may_change),
@@ -23,6 +29,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("to_writing", ("enter", "down"), "watched", "back to the text", "Text", palette=False),
     Action("undo", ("u",), "history", "take this change back", "Undo", may_write),
     Action("redo", ("ctrl+r",), "history", "make this change again", "Redo", may_write),
-    Action("commit", ("C",), "history", "commit this note to git, where the workspace is in a repository", "Commit",
-           may_write),
+    Action(
+        "commit",
+        ("C",),
+        "history",
+        "commit this note to git, where the workspace is in a repository",
+        "Commit",
+        may_write,
+    ),
 )

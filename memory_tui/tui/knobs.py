@@ -11,10 +11,19 @@ from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, check
 from memory_tui.tui.session import DATE, PAIR, stepped
 
 SHORT = {
-    "profile": "", "query.hybrid.vectorWeight": "vec", "query.hybrid.textWeight": "txt", "query.minScore": "min",
-    "query.hybrid.temporalDecay.enabled": "decay", "query.hybrid.temporalDecay.halfLifeDays": "half",
-    "query.maxResults": "top", "query.hybrid.candidateMultiplier": "cand", "query.hybrid.mmr.enabled": "mmr",
-    "query.hybrid.mmr.lambda": "lambda", "query.hybrid.enabled": "hybrid", "recency.weight": "rec", "dateBoost": "day",
+    "profile": "",
+    "query.hybrid.vectorWeight": "vec",
+    "query.hybrid.textWeight": "txt",
+    "query.minScore": "min",
+    "query.hybrid.temporalDecay.enabled": "decay",
+    "query.hybrid.temporalDecay.halfLifeDays": "half",
+    "query.maxResults": "top",
+    "query.hybrid.candidateMultiplier": "cand",
+    "query.hybrid.mmr.enabled": "mmr",
+    "query.hybrid.mmr.lambda": "lambda",
+    "query.hybrid.enabled": "hybrid",
+    "recency.weight": "rec",
+    "dateBoost": "day",
     "date": "date",
 }
 """Labels for a strip of one line."""

@@ -32,8 +32,10 @@ class Layout:
     def _estimated(self) -> list[int]:
         # A wide character that does not fit leaves the last cell empty, hence one cell less where there are any.
         room, lines = self.room, self.page.lines
-        return [1 if width <= room else -(-width // (room if len(lines[row]) == width else room - 1))
-                for row, width in enumerate(self.page.widths)]
+        return [
+            1 if width <= room else -(-width // (room if len(lines[row]) == width else room - 1))
+            for row, width in enumerate(self.page.widths)
+        ]
 
     def spans(self, row: int) -> list[tuple[int, int]]:
         """Where the parts of the line `row` begin and end, one a row of the screen."""

@@ -25,9 +25,18 @@ _INLINE = re.compile(
     r"|(?P<strong>\*\*(?=\S).+?(?<=\S)\*\*|__(?=\S).+?(?<=\S)__)"
     r"|(?P<emphasis>(?<![\w*])\*(?=[^\s*]).+?(?<=[^\s*])\*(?![\w*])|(?<!\w)_(?=[^\s_]).+?(?<=[^\s_])_(?!\w))"
     r"|(?P<comment><!--.*?-->)"
-    r"|(?P<tag>(?<![\w#&])#[^\W\d_][\w/-]*)")
-_STYLES = {"code": "code", "wiki": "link", "label": "link", "url": "link", "strong": "strong", "emphasis": "emphasis",
-           "comment": "muted", "tag": "mark"}
+    r"|(?P<tag>(?<![\w#&])#[^\W\d_][\w/-]*)"
+)
+_STYLES = {
+    "code": "code",
+    "wiki": "link",
+    "label": "link",
+    "url": "link",
+    "strong": "strong",
+    "emphasis": "emphasis",
+    "comment": "muted",
+    "tag": "mark",
+}
 
 LOOKED_AT = 2000
 """Characters of a line that are looked at; the rest of a longer one is drawn plain."""
@@ -82,4 +91,4 @@ def overlaid(text: str, first: int, layers: Sequence[Sequence[Mark]]) -> Iterato
     at = sorted(cuts)
     for start, end in pairwise(at):
         name = next((name for layer in reversed(kept) for begin, finish, name in layer if begin <= start < finish), "")
-        yield text[start - first:end - first], name
+        yield text[start - first : end - first], name

@@ -35,8 +35,9 @@ class Noise:
     probes: Probes
 
 
-def measure_noise(engine: Engine, settings: Settings, cases: Sequence[Case], known: Probes | None
-                  ) -> Callable[[Tell], Noise]:
+def measure_noise(
+    engine: Engine, settings: Settings, cases: Sequence[Case], known: Probes | None
+) -> Callable[[Tell], Noise]:
     """Asks unrelated questions (unless `known`), tells how far it is, and measures what they score."""
 
     def run(tell: Tell) -> Noise:
@@ -85,8 +86,9 @@ def find_fading(settings: Settings, evidences: Sequence[Evidence], horizon: int)
     return run
 
 
-def search_knobs(engine: Engine, settings: Settings, queries: Sequence[Query], cases: Sequence[Case], metric: str
-                 ) -> Callable[[Tell], Outcome]:
+def search_knobs(
+    engine: Engine, settings: Settings, queries: Sequence[Query], cases: Sequence[Case], metric: str
+) -> Callable[[Tell], Outcome]:
     """Asks the saved `queries` where `cases` lack them, then looks for better knobs; tells what it is doing."""
 
     def run(tell: Tell) -> Outcome:

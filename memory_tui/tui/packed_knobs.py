@@ -12,8 +12,14 @@ from memory_tui.tui.knobs import SHORT, Dial, describe, slider
 
 SLIDER = 21
 """Cells of the scale of the knob under the cursor, after a blank."""
-_SECOND = ("query.hybrid.enabled", "query.hybrid.mmr.lambda", "query.hybrid.candidateMultiplier", "recency.weight",
-           "dateBoost", "date")
+_SECOND = (
+    "query.hybrid.enabled",
+    "query.hybrid.mmr.lambda",
+    "query.hybrid.candidateMultiplier",
+    "recency.weight",
+    "dateBoost",
+    "date",
+)
 """Knobs that a strip of one line leaves out while they are as the app was opened."""
 
 
@@ -27,8 +33,9 @@ class Span:
     end: int
 
 
-def placed(dials: Sequence[Dial], cursor: int, typed: str, width: int, *, tight: bool = False
-           ) -> tuple[list[Content], list[Span]]:
+def placed(
+    dials: Sequence[Dial], cursor: int, typed: str, width: int, *, tight: bool = False
+) -> tuple[list[Content], list[Span]]:
     """Values side by side, as many lines as they take; `cursor` is -1 while the strip is not in focus.
 
     Then, where it is `tight`, only the profile and what was turned are shown.
@@ -68,4 +75,5 @@ def explained(dial: Dial, width: int) -> Content:
     """The knob under the cursor on its scale, and what it does."""
     scale = slider(dial, SLIDER) if dial.slides and not dial.ignored else ""
     return Content.assemble((f" {scale}" if scale else "", "$primary"), (f" {describe(dial)}", "$quiet")).truncate(
-        width, ellipsis=True)
+        width, ellipsis=True
+    )

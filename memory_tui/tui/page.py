@@ -74,7 +74,7 @@ def head_of(document: Document) -> Page | None:
     if len(document.text) < 4 * HEAD:
         return None
     end = document.text.rfind("\n", 0, HEAD)
-    return _page(document, document.text[:end if end > 0 else HEAD], (), whole=False)
+    return _page(document, document.text[: end if end > 0 else HEAD], (), whole=False)
 
 
 def _page(document: Document, text: str, chunks: Sequence[ChunkRef], *, whole: bool = True) -> Page:

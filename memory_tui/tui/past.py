@@ -37,8 +37,14 @@ def past(engine: Engine, path: str | None) -> Past:
     drafts = [entry for entry in curator.drafts() if path is None or path in entry.paths]
     commits, repository, uncommitted, trouble = _commits(engine, path)
     every: list[Entry | Commit] = [*curator.history(path), *drafts, *commits]
-    return Past(tuple(sorted(every, key=lambda entry: -entry.at)), frozenset(entry.id for entry in curator.undoable()),
-                frozenset(entry.id for entry in curator.redoable()), repository, uncommitted, trouble)
+    return Past(
+        tuple(sorted(every, key=lambda entry: -entry.at)),
+        frozenset(entry.id for entry in curator.undoable()),
+        frozenset(entry.id for entry in curator.redoable()),
+        repository,
+        uncommitted,
+        trouble,
+    )
 
 
 def _commits(engine: Engine, path: str | None) -> tuple[Sequence[Commit], bool, bool, str]:

@@ -91,8 +91,9 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
     entries = curator.undoable() if kind == "undo" else curator.redoable()
     entry = next((entry for entry in entries if number in (None, entry.id)), None)
     if entry is None:
-        raise EditRefused("Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.",
-                          "H shows what was changed.")
+        raise EditRefused(
+            "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.", "H shows what was changed."
+        )
     made = curator.change_of(entry)
     if kind == "redo":
         return planned(engine, replace(made, kind="redo", title=f"Redo: {entry.title}"))

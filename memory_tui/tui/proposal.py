@@ -18,20 +18,46 @@ if TYPE_CHECKING:
     from memory_tui.curate.suggestion import Action, Kind, Place, Suggestion
     from memory_tui.tui.screens.preview import Planned
 
-SIGNS: Mapping[Kind, tuple[str, str]] = MappingProxyType({
-    "secret": ("!", "bad"), "bad date": ("?", "warn"), "exact duplicate": ("=", "warn"),
-    "near duplicate": ("≈", "warn"), "paraphrase": ("~", "muted"), "stale date": ("†", "warn"),
-    "dead path": ("∅", "warn"), "over budget": ("↓", "warn"), "junk": ("#", "warn"), "never recalled": ("○", "muted")})
+SIGNS: Mapping[Kind, tuple[str, str]] = MappingProxyType(
+    {
+        "secret": ("!", "bad"),
+        "bad date": ("?", "warn"),
+        "exact duplicate": ("=", "warn"),
+        "near duplicate": ("≈", "warn"),
+        "paraphrase": ("~", "muted"),
+        "stale date": ("†", "warn"),
+        "dead path": ("∅", "warn"),
+        "over budget": ("↓", "warn"),
+        "junk": ("#", "warn"),
+        "never recalled": ("○", "muted"),
+    }
+)
 """The sign of each kind and its style; the words of the kind always stand with it."""
 
-KEYS: Mapping[Action, str] = MappingProxyType({
-    "delete": "d", "trash note": "d", "merge": "m", "demote": "m", "rename": "m", "archive note": "m", "keep": "x",
-    "snooze": "s"})
+KEYS: Mapping[Action, str] = MappingProxyType(
+    {
+        "delete": "d",
+        "trash note": "d",
+        "merge": "m",
+        "demote": "m",
+        "rename": "m",
+        "archive note": "m",
+        "keep": "x",
+        "snooze": "s",
+    }
+)
 """The key of each action."""
 
-VERBS: Mapping[Action, str] = MappingProxyType({
-    "delete": "Move to trash", "trash note": "Move to trash", "merge": "Merge", "demote": "Move", "rename": "Rename",
-    "archive note": "Archive"})
+VERBS: Mapping[Action, str] = MappingProxyType(
+    {
+        "delete": "Move to trash",
+        "trash note": "Move to trash",
+        "merge": "Merge",
+        "demote": "Move",
+        "rename": "Rename",
+        "archive note": "Archive",
+    }
+)
 """What the button says that makes the change."""
 
 AGAIN = "again"
@@ -61,10 +87,15 @@ def words(one: Suggestion, action: Action) -> str:
     """What `action` does about `one`."""
     lines = "this line" if one.place.first == one.place.last else "these lines"
     return {
-        "delete": f"move {lines} to the trash", "trash note": "move the note to the trash",
-        "merge": f"keep {one.other}, and delete {lines}", "demote": f"move {lines} to a topic note",
-        "rename": f"call it {one.new_name}", "archive note": "move the note to the archive",
-        "keep": "keep it as it is, and never ask again", "snooze": "ask again later"}[action]
+        "delete": f"move {lines} to the trash",
+        "trash note": "move the note to the trash",
+        "merge": f"keep {one.other}, and delete {lines}",
+        "demote": f"move {lines} to a topic note",
+        "rename": f"call it {one.new_name}",
+        "archive note": "move the note to the archive",
+        "keep": "keep it as it is, and never ask again",
+        "snooze": "ask again later",
+    }[action]
 
 
 def put_off(until: float) -> str:
@@ -84,9 +115,14 @@ def title(shown: Shown | None) -> str:
 def written(shown: Shown, width: int) -> Sequence[Line]:
     """Reason, places with what stands there, what is proposed, what that changes, and what else can be done."""
     one = shown.suggestion
-    return [*text(one_line(one.reason), width),
-            *(text(f"It is {put_off(shown.until)}.", width, "muted") if shown.until else ()),
-            *_texts(shown, width), *_proposed(shown, width), *_difference(shown, width), *_others(shown, width)]
+    return [
+        *text(one_line(one.reason), width),
+        *(text(f"It is {put_off(shown.until)}.", width, "muted") if shown.until else ()),
+        *_texts(shown, width),
+        *_proposed(shown, width),
+        *_difference(shown, width),
+        *_others(shown, width),
+    ]
 
 
 def _shows_difference(shown: Shown) -> bool:

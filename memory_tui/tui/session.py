@@ -24,8 +24,7 @@ ORIGIN = "tuned on screen"
 OPENED = "as opened"
 """What the baseline is called that nobody named."""
 
-DATE = Knob("date", "date", 0, "what will be recalled on that day", -365, 365, 5, 1, "d",
-            most=36_500)
+DATE = Knob("date", "date", 0, "what will be recalled on that day", -365, 365, 5, 1, "d", most=36_500)
 """A knob of the screen alone: days from now."""
 
 
@@ -141,8 +140,9 @@ class Tuning:
         origin = f"written to {target}"
         # Under another profile every knob that was not written stands as that profile has it.
         before = self.settings if "profile" in values else self.opened
-        opened = Settings(MappingProxyType({
-            **before.values, **{key: Value(value, origin) for key, value in values.items()}}))
+        opened = Settings(
+            MappingProxyType({**before.values, **{key: Value(value, origin) for key, value in values.items()}})
+        )
         write = Write(target, values, files, self.opened, self._opened_title)
         return replace(self._based(opened, f"as {origin}"), writes=(*self.writes, write))
 
@@ -166,8 +166,13 @@ class Tuning:
                 return stand
             return replace(stand, baseline=replace(base, title=title, settings=opened))
 
-        return replace(self, opened=opened, stand=moved(self.stand), past=tuple(map(moved, self.past)),
-                       future=tuple(map(moved, self.future)))
+        return replace(
+            self,
+            opened=opened,
+            stand=moved(self.stand),
+            past=tuple(map(moved, self.past)),
+            future=tuple(map(moved, self.future)),
+        )
 
     @property
     def written(self) -> str:
@@ -198,8 +203,11 @@ class Tuning:
 
     def difference(self) -> str:
         """What differs from how the app was opened, as `label value` words."""
-        turned = [f"{BY_KEY[key].label} {show(BY_KEY[key], self.settings.values[key].value)}" for key in TUNE_KEYS
-                  if self.settings.values[key].value != self.opened.values[key].value]
+        turned = [
+            f"{BY_KEY[key].label} {show(BY_KEY[key], self.settings.values[key].value)}"
+            for key in TUNE_KEYS
+            if self.settings.values[key].value != self.opened.values[key].value
+        ]
         return ", ".join(turned + ([f"date {self.days:+d} d"] if self.days else []))
 
 
@@ -295,8 +303,12 @@ class Answer:
         trace, base = rank(dated(evidence, tuning.days), tuning.settings), tuning.baseline
         if not tuning.compared:
             return cls(evidence, tuning.days, trace, trace, base)
-        known = last is not None and last.evidence is evidence and last.compared is base and (
-            last.baseline.settings is base.settings)
+        known = (
+            last is not None
+            and last.evidence is evidence
+            and last.compared is base
+            and (last.baseline.settings is base.settings)
+        )
         before = last.baseline if last and known else rank(dated(evidence, base.days), base.settings)
         return cls(evidence, tuning.days, trace, before, base)
 

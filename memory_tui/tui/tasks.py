@@ -70,8 +70,9 @@ def find_flips(engine: Engine, evidence: Evidence, settings: Settings, rowid: in
     return run
 
 
-def find_questions(engine: Engine, evidence: Evidence, days: int, settings: Settings, hit: Candidate, text: str
-                   ) -> Callable[[Tell], tuple[Rephrased, ...]]:
+def find_questions(
+    engine: Engine, evidence: Evidence, days: int, settings: Settings, hit: Candidate, text: str
+) -> Callable[[Tell], tuple[Rephrased, ...]]:
     """Returns the questions that recall a hit that lost: with a word added, or without those that it lacks."""
 
     def run(tell: Tell) -> tuple[Rephrased, ...]:
@@ -91,8 +92,9 @@ def find_questions(engine: Engine, evidence: Evidence, days: int, settings: Sett
     return run
 
 
-def inquire(engine: Engine, asked: Evidence | str, days: int, settings: Settings, path: str, line: int | None
-            ) -> Callable[[Tell], Inquiry]:
+def inquire(
+    engine: Engine, asked: Evidence | str, days: int, settings: Settings, path: str, line: int | None
+) -> Callable[[Tell], Inquiry]:
     """Tells the verdict on a line, then each change as it is found; returns them with the words to add.
 
     `asked` is a question, or its evidence where it has been asked already.

@@ -76,8 +76,11 @@ def packed_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
     used = 0
     for line in lines:
         detail = _detail(line).replace("  ", " ")
-        pieces: Row = [(line.label, "muted"), (f" {detail}" if detail else "", ""),
-                       (f" {_value(line)}" if line.value is not None else "", "strong")]
+        pieces: Row = [
+            (line.label, "muted"),
+            (f" {detail}" if detail else "", ""),
+            (f" {_value(line)}" if line.value is not None else "", "strong"),
+        ]
         length = sum(cell_len(text) for text, _ in pieces)
         if row and used + 3 + length > width:
             yield row
@@ -172,12 +175,15 @@ def _facts(subject: Subject) -> list[Line]:
     if subject.answer is not None and subject.answer.best is not None:
         text = subject.answer.best.text
     terms = terms_line(text, subject.trace, chunk=chunk)
-    others = [Line("also", f"{other.chunk.citation}  {wording.label(other.fate).lower()}")
-              for other in (subject.answer.others[:NAMED] if subject.answer else ())]
+    others = [
+        Line("also", f"{other.chunk.citation}  {wording.label(other.fate).lower()}")
+        for other in (subject.answer.others[:NAMED] if subject.answer else ())
+    ]
     return [terms, file_line(chunk.path, subject.trace), *others, *facts]
 
 
 # --- what would change it ------------------------------------------------------------------------------------------
+
 
 def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[Keyed]:
     """The flips, each a row to stand on, then what no knob does alone, and the words to add."""
@@ -215,9 +221,13 @@ def _flip(found: Flip, label: str, subject: Subject, width: int, *, packed: bool
 
     right, wrong = side_effects(found, subject.grade)
     grades = [subject.grade(ref) for ref in found.drops_out]
-    effects = [(wording.effects("in", len(found.comes_in), right, wrong), found.comes_in),
-               (wording.effects("out", len(found.drops_out), sum(bool(g) for g in grades),
-                                sum(g == 0 for g in grades)), found.drops_out)]
+    effects = [
+        (wording.effects("in", len(found.comes_in), right, wrong), found.comes_in),
+        (
+            wording.effects("out", len(found.drops_out), sum(bool(g) for g in grades), sum(g == 0 for g in grades)),
+            found.drops_out,
+        ),
+    ]
     turn = wording.flip(found) if found.place else wording.turn(found.key, found.value)
     short = "  ".join(words for words, refs in effects if refs)
     yield [(label, "muted"), (turn, "strong"), (f"   {short}" if short and packed else "", "muted")]
@@ -236,6 +246,7 @@ def _named(refs: Sequence[ChunkRef]) -> str:
 
 
 # --- the text, the record, the raw data ----------------------------------------------------------------------------
+
 
 def _quote(subject: Subject, width: int) -> Iterator[Row]:
     candidate = subject.candidate

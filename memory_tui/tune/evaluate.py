@@ -144,10 +144,17 @@ def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> Compar
     """Two measurements by question; those that only one of them has are counted, not compared."""
     both = [text for text in after if text in before]
     changes = tuple(Change(text, before[text], after[text]) for text in both)
-    gains = {name: metrics.gain([c.before[name] for c in changes], [c.after[name] for c in changes])
-             for name in metrics.NAMES}
-    return Comparison(metrics.mean([c.before for c in changes]), metrics.mean([c.after for c in changes]), gains,
-                      changes, len(before.keys() ^ after.keys()))
+    gains = {
+        name: metrics.gain([c.before[name] for c in changes], [c.after[name] for c in changes])
+        for name in metrics.NAMES
+    }
+    return Comparison(
+        metrics.mean([c.before for c in changes]),
+        metrics.mean([c.after for c in changes]),
+        gains,
+        changes,
+        len(before.keys() ^ after.keys()),
+    )
 
 
 def by_question(card: Scorecard) -> dict[str, Scores]:
@@ -158,11 +165,13 @@ def by_question(card: Scorecard) -> dict[str, Scores]:
 def restored(data: Any) -> dict[str, Scores]:  # noqa: ANN401 - JSON of unknown origin
     """The metrics by question of an earlier evaluation, from its JSON. Raises LabelError."""
     try:
-        return {str(row["query"]): {name: float(row["metrics"][name]) for name in metrics.NAMES}
-                for row in data["queries"]}
+        return {
+            str(row["query"]): {name: float(row["metrics"][name]) for name in metrics.NAMES} for row in data["queries"]
+        }
     except (KeyError, TypeError, ValueError) as error:
-        raise LabelError(f"The baseline is not the JSON of an evaluation: {error}.",
-                         "Make one with memory-tui eval --json.") from error
+        raise LabelError(
+            f"The baseline is not the JSON of an evaluation: {error}.", "Make one with memory-tui eval --json."
+        ) from error
 
 
 def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[tuple[str, float, float]]:
@@ -177,5 +186,8 @@ def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[tuple[str, fl
 
 def regressions(found: Comparison, tolerance: float = 0.0) -> list[tuple[str, float, float]]:
     """The means of recall, MRR and nDCG that are more than `tolerance` below the baseline: name, value, baseline."""
-    return [(name, found.after[name], found.before[name]) for name in ("recall", "mrr@10", "ndcg@10")
-            if found.changes and found.after[name] < found.before[name] - tolerance - _SAME]
+    return [
+        (name, found.after[name], found.before[name])
+        for name in ("recall", "mrr@10", "ndcg@10")
+        if found.changes and found.after[name] < found.before[name] - tolerance - _SAME
+    ]

@@ -47,8 +47,14 @@ class Query:
 
     def grade(self, chunk: ChunkRef) -> int | None:
         """The best grade of a line in `chunk`, None when none is labelled."""
-        return max((label.grade for label in self.labels if label.path == chunk.path
-                    and chunk.start_line <= label.line <= chunk.end_line), default=None)
+        return max(
+            (
+                label.grade
+                for label in self.labels
+                if label.path == chunk.path and chunk.start_line <= label.line <= chunk.end_line
+            ),
+            default=None,
+        )
 
     def mark(self, label: Label) -> Query:
         """A copy with this judgement, which replaces another of the same line."""

@@ -43,13 +43,17 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
             gain += sum(grades[at] for at in held - seen) / math.log2(place + 1)
         seen |= held
         covered.append(len(seen) / len(grades))
-    ideal = sum(grade / math.log2(place + 1)
-                for place, grade in enumerate(sorted(grades.values(), reverse=True)[:_CUT], 1))
+    ideal = sum(
+        grade / math.log2(place + 1) for place, grade in enumerate(sorted(grades.values(), reverse=True)[:_CUT], 1)
+    )
     whole = covered[-1] if covered else 0.0
     return {
-        **{f"recall@{k}": covered[min(k, len(covered)) - 1] if covered else 0.0 for k in DEPTHS}, "recall": whole,
-        "mrr@10": 1 / first if 0 < first <= _CUT else 0.0, "ndcg@10": min(1.0, gain / ideal),
-        "noise": noise, "wrong": wrong,
+        **{f"recall@{k}": covered[min(k, len(covered)) - 1] if covered else 0.0 for k in DEPTHS},
+        "recall": whole,
+        "mrr@10": 1 / first if 0 < first <= _CUT else 0.0,
+        "ndcg@10": min(1.0, gain / ideal),
+        "noise": noise,
+        "wrong": wrong,
     }
 
 

@@ -55,8 +55,10 @@ def parse(text: str, name: str = "the labels") -> Notebook:
         try:
             query = _query(json.loads(line))
         except (ValueError, TypeError, KeyError) as error:
-            raise LabelError(f"{name}, line {number}, is no labelled question: {error}.",
-                             'Write {"query": "...", "relevant": [{"path": "...", "line": 1, "grade": 2}]}.') from error
+            raise LabelError(
+                f"{name}, line {number}, is no labelled question: {error}.",
+                'Write {"query": "...", "relevant": [{"path": "...", "line": 1, "grade": 2}]}.',
+            ) from error
         known = notebook.find(query.text)
         if known is not None:
             for label in query.labels:
@@ -78,8 +80,10 @@ def save(path: Path, notebook: Notebook) -> None:
         beside.write_text(dump(notebook), "utf-8", errors="replace")
         beside.replace(path)
     except OSError as error:
-        raise LabelError(f"The labels cannot be written to {path}: {error.strerror or error}.",
-                         "Check the folder and its permissions.") from error
+        raise LabelError(
+            f"The labels cannot be written to {path}: {error.strerror or error}.",
+            "Check the folder and its permissions.",
+        ) from error
 
 
 _EDITING = threading.Lock()
@@ -119,11 +123,17 @@ def _query(fields: Mapping[str, Any]) -> Query:
     text = next((fields[name] for name in _QUERY if name in fields), None)
     if not isinstance(text, str) or not text.strip():
         raise ValueError("it has no query")
-    rows: Iterable[Mapping[str, Any]] = next((fields[name] for name in _LINES if name in fields),
-                                             [fields] if "path" in fields else [])
+    rows: Iterable[Mapping[str, Any]] = next(
+        (fields[name] for name in _LINES if name in fields), [fields] if "path" in fields else []
+    )
     known = {*_QUERY, *_LINES, "id", "unanswerable", "path", "line", "grade", "answer"}
-    query = Query(text.strip(), (), str(fields.get("id", "")), bool(fields.get("unanswerable", False)),
-                  {key: value for key, value in fields.items() if key not in known})
+    query = Query(
+        text.strip(),
+        (),
+        str(fields.get("id", "")),
+        bool(fields.get("unanswerable", False)),
+        {key: value for key, value in fields.items() if key not in known},
+    )
     for row in rows:
         grade = int(row.get("grade", HELPS))
         if grade < WRONG or int(row["line"]) < 1:
@@ -133,7 +143,19 @@ def _query(fields: Mapping[str, Any]) -> Query:
 
 
 def _fields(query: Query) -> dict[str, Any]:
-    labels = [{"path": label.path, "line": label.line, "grade": label.grade,
-               **({"answer": label.answer} if label.answer else {})} for label in query.labels]
-    return {**({"id": query.id} if query.id else {}), "query": query.text, "relevant": labels,
-            **({"unanswerable": True} if query.unanswerable else {}), **query.more}
+    labels = [
+        {
+            "path": label.path,
+            "line": label.line,
+            "grade": label.grade,
+            **({"answer": label.answer} if label.answer else {}),
+        }
+        for label in query.labels
+    ]
+    return {
+        **({"id": query.id} if query.id else {}),
+        "query": query.text,
+        "relevant": labels,
+        **({"unanswerable": True} if query.unanswerable else {}),
+        **query.more,
+    }

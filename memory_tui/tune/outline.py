@@ -18,7 +18,8 @@ _WIDTH = 9
 def scorecard(value: Scorecard) -> Iterator[str]:
     """Each question's metrics, and the means."""
     yield f"{plural(len(value.rows), 'question')} with labels" + (
-        f", {plural(value.unjudged, 'question')} without" if value.unjudged else "")
+        f", {plural(value.unjudged, 'question')} without" if value.unjudged else ""
+    )
     yield _row("", COLUMNS)
     for row in value.rows:
         yield f"{_row('', _numbers(row.scores))}  {row.query.text}"
@@ -31,7 +32,8 @@ def comparison(value: Comparison) -> Iterator[str]:
         yield "Nothing to compare: no question is in both."
         return
     yield f"Against the baseline, over {plural(len(value.changes), 'question')}" + (
-        f"; {plural(value.missing, 'question')} in only one of the two" if value.missing else "")
+        f"; {plural(value.missing, 'question')} in only one of the two" if value.missing else ""
+    )
     yield _row("", COLUMNS)
     yield _row("before", _numbers(value.before))
     yield _row("after", _numbers(value.after))
@@ -52,15 +54,21 @@ def verdict(value: Outcome) -> str:
     """What a search of the knobs found, as a sentence."""
     if isinstance(value, Better):
         gain = value.held_out
-        return (f"On questions that were held out, {value.metric} rises by {gain.mean:.3f} beyond chance "
-                f"(95 % from {gain.low:.3f} to {gain.high:.3f}).")
+        return (
+            f"On questions that were held out, {value.metric} rises by {gain.mean:.3f} beyond chance "
+            f"(95 % from {gain.low:.3f} to {gain.high:.3f})."
+        )
     if value.reason == "few labels":
-        return (f"No evidence: {plural(value.have, 'question')} with a right line, and less than {value.needed} tell "
-                "nothing about the others.")
+        return (
+            f"No evidence: {plural(value.have, 'question')} with a right line, and less than {value.needed} tell "
+            "nothing about the others."
+        )
     if value.held_out is None:
         return "No evidence: nothing is better than these settings on the labelled questions."
-    return (f"No evidence: the best that was found gains {value.held_out.mean:+.3f} on questions that were held out, "
-            f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}).")
+    return (
+        f"No evidence: the best that was found gains {value.held_out.mean:+.3f} on questions that were held out, "
+        f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f})."
+    )
 
 
 def outcome(value: Outcome) -> Iterator[str]:

@@ -77,8 +77,9 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     wanted = {key: value.value for key, value in tuned.values.items() if value.value != written.values[key].value}
     if not theirs:
         return _own(config, wanted, written)
-    left = [(key, _WITHOUT_A_PLACE.get(key, f"OpenClaw has no {BY_KEY[key].label}"))
-            for key in wanted if key in _OWN_KEYS]
+    left = [
+        (key, _WITHOUT_A_PLACE.get(key, f"OpenClaw has no {BY_KEY[key].label}")) for key in wanted if key in _OWN_KEYS
+    ]
     placed = {key: value for key, value in wanted.items() if key not in _OWN_KEYS}
     notes = []
     if len(config.agents) > 1 and config.sections and config.sections[-1][0] == config.layout:
@@ -90,8 +91,10 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
 def _own(config: Config, wanted: Mapping[str, Scalar], written: Settings) -> Patch:
     notes = []
     if config.kind == "openclaw":
-        notes.append("These values belong to memory-tui's own rules, and hold where they are asked for (--profile "
-                     f"{profiles.OWN}); the agent itself keeps recalling by OpenClaw's.")
+        notes.append(
+            "These values belong to memory-tui's own rules, and hold where they are asked for (--profile "
+            f"{profiles.OWN}); the agent itself keeps recalling by OpenClaw's."
+        )
         wanted = {key: value for key, value in wanted.items() if key != "profile"}
         config = _empty(own_path())
     elif config.kind == "none":
@@ -108,8 +111,13 @@ def _empty(path: Path) -> Config:
     return Config(path=path, kind="own", tree=parse(Source(path, "{}\n")), sections=())
 
 
-def _into(config: Config, wanted: Mapping[str, Scalar], written: Settings, left: tuple[tuple[str, str], ...],
-          notes: tuple[str, ...]) -> Patch:
+def _into(
+    config: Config,
+    wanted: Mapping[str, Scalar],
+    written: Settings,
+    left: tuple[tuple[str, str], ...],
+    notes: tuple[str, ...],
+) -> Patch:
     path, root = config.path, config.tree
     if path is None or root is None:
         raise ConfigError("There is no configuration to write to.", "Name one with --config.")
@@ -144,15 +152,20 @@ def _secrets(config: Config) -> Iterator[str]:
             yield node.value
 
 
-def _note_missing(section: Node, below: list[str], value: Scalar,
-                  missing: dict[int, tuple[Node, dict[str, object]]]) -> None:
+def _note_missing(
+    section: Node, below: list[str], value: Scalar, missing: dict[int, tuple[Node, dict[str, object]]]
+) -> None:
     """Remember a member to be made, below the deepest object that is there."""
     parent, rest = section, list(below)
     while len(rest) > 1 and (deeper := parent.get(rest[0])) is not None and isinstance(deeper.value, dict):
         parent, rest = deeper, rest[1:]
     if parent.get(rest[0]) is not None:
-        raise ConfigError(f"{rest[0]} in line {parent.line} of {parent.source.path} is not an object.",
-                          "Mend that line first; nothing was changed.", parent.line, parent.column)
+        raise ConfigError(
+            f"{rest[0]} in line {parent.line} of {parent.source.path} is not an object.",
+            "Mend that line first; nothing was changed.",
+            parent.line,
+            parent.column,
+        )
     members: dict[str, object] = missing.setdefault(id(parent), (parent, {}))[1]
     for name in rest[:-1]:
         members = members.setdefault(name, {})  # type: ignore[assignment]
@@ -164,8 +177,10 @@ def _file(source: Source, splices: list[splice.Splice]) -> FileChange:
     if before is not None and before.decode("utf-8", "replace") != source.text:
         raise ConfigError(f"{source.path} was changed since it was read.", "Open the workspace again.")
     if before is not None and source.text.encode() != before:
-        raise ConfigError(f"{source.path} is not valid UTF-8, so that it cannot be written back as it is.",
-                          "Change the values by hand.")
+        raise ConfigError(
+            f"{source.path} is not valid UTF-8, so that it cannot be written back as it is.",
+            "Change the values by hand.",
+        )
     after = splice.spliced(source.text, splices)
     parse(Source(source.path, after))
     return FileChange(source.path, before, after.encode())

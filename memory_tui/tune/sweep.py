@@ -79,8 +79,13 @@ class NoEvidence:
 Outcome = Better | NoEvidence
 
 
-def tune(cases: Sequence[Case], settings: Settings, metric: str = "ndcg@10", seed: int = 1,
-         progress: Progress = lambda _: None) -> Outcome:
+def tune(
+    cases: Sequence[Case],
+    settings: Settings,
+    metric: str = "ndcg@10",
+    seed: int = 1,
+    progress: Progress = lambda _: None,
+) -> Outcome:
     """Better settings than `settings` for the labelled `cases`, or that there is no evidence for any.
 
     `metric` is what to raise; `seed` decides which half is held out. Seconds of arithmetic: for a worker thread.
@@ -98,8 +103,9 @@ def tune(cases: Sequence[Case], settings: Settings, metric: str = "ndcg@10", see
     if gained.low <= 0:
         return NoEvidence("within chance", answerable, FEWEST, changes, gained, front)
     before, after = (metrics.mean(_scores(held_out, one)) for one in (settings, found))
-    return Better(changes, found, metric, beyond_chance(training, settings, found, metric, seed), gained, before, after,
-                  front)
+    return Better(
+        changes, found, metric, beyond_chance(training, settings, found, metric, seed), gained, before, after, front
+    )
 
 
 def split(cases: Sequence[Case], seed: int) -> tuple[list[Case], list[Case]]:
@@ -121,8 +127,9 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
     for i, case in enumerate(cases):
         others = [cases[(i + step) % count].query for step in range(1, count)]
         strangers = [query for query in (_foreign(other, case.query) for other in others) if query.labels][:_SHUFFLES]
-        chance = sum(metrics.measure(query, new[i])[metric] - metrics.measure(query, old[i])[metric]
-                     for query in strangers) / max(1, len(strangers))
+        chance = sum(
+            metrics.measure(query, new[i])[metric] - metrics.measure(query, old[i])[metric] for query in strangers
+        ) / max(1, len(strangers))
         baseline.append(metrics.measure(case.query, old[i])[metric] + chance)
         reached.append(metrics.measure(case.query, new[i])[metric])
     return metrics.gain(baseline, reached, seed)
@@ -137,11 +144,14 @@ def _foreign(other: Query, own: Query) -> Query:
 def pareto(cases: Sequence[Case], settings: Settings) -> tuple[Point, ...]:
     """What minScore and results can trade: the settings of both that no other beats in recall and noise at once."""
     tries = [(floor / 20, results) for floor in range(21) for results in (1, 2, 3, 4, 6, 8, 10, 15, 20)]
-    chosen = [settings.update({"query.minScore": floor, "query.maxResults": results}, ORIGIN)
-              for floor, results in tries]
+    chosen = [
+        settings.update({"query.minScore": floor, "query.maxResults": results}, ORIGIN) for floor, results in tries
+    ]
     table = _table(cases, chosen)
-    points = [Point(floor, results, scores["recall"], scores["noise"])
-              for (floor, results), scores in zip(tries, table, strict=True)]
+    points = [
+        Point(floor, results, scores["recall"], scores["noise"])
+        for (floor, results), scores in zip(tries, table, strict=True)
+    ]
     points.sort(key=lambda point: (point.noise, -point.recall, point.results, -point.min_score))
     front: list[Point] = []
     for point in points:
@@ -244,6 +254,9 @@ def fine(knob: Knob, value: Scalar) -> list[Scalar]:
 
 def _near(knob: Knob, value: Scalar, grid: Sequence[float]) -> list[Scalar]:
     rounded = [round(round(at / knob.fine) * knob.fine, 6) for at in grid]
-    kept: list[Scalar] = [at if isinstance(knob.default, float) else int(at)
-                          for at in dict.fromkeys(rounded) if knob.low <= at <= knob.high and at != value]
+    kept: list[Scalar] = [
+        at if isinstance(knob.default, float) else int(at)
+        for at in dict.fromkeys(rounded)
+        if knob.low <= at <= knob.high and at != value
+    ]
     return sorted(kept, key=lambda at: abs(float(at) - float(value)))

@@ -43,8 +43,10 @@ def read(qrels: str, topics: str) -> Notebook:
         if line.strip():
             name, label = _label(line, number)
             if name not in queries:
-                raise LabelError(f"Line {number} of the qrels is of question {name}, which is not among the topics.",
-                                 "Add it to the topics as `id<TAB>question`.")
+                raise LabelError(
+                    f"Line {number} of the qrels is of question {name}, which is not among the topics.",
+                    "Add it to the topics as `id<TAB>question`.",
+                )
             queries[name] = queries[name].mark(label)
     notebook = Notebook()
     for query in queries.values():
@@ -61,6 +63,8 @@ def _label(line: str, number: int) -> tuple[str, Label]:
     except ValueError:
         grade = -1
     if found is None or grade < 0:
-        raise LabelError(f"Line {number} of the qrels is not `id 0 path#Lline grade`: {line.strip()!r}.",
-                         "For instance: q1 0 memory/2026-01-12.md#L12 2")
+        raise LabelError(
+            f"Line {number} of the qrels is not `id 0 path#Lline grade`: {line.strip()!r}.",
+            "For instance: q1 0 memory/2026-01-12.md#L12 2",
+        )
     return fields[0], Label(unquote(found["path"]), int(found["line"]), grade)

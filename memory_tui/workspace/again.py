@@ -133,8 +133,12 @@ class _Again:
                 found.append(note)
         there: set[str] = {note.path for note in walked.found}
         left = [left for path, left in self._left.items() if path not in looked]
-        return Scan(tuple(found), tuple(sorted([*left, *walked.left_out])), quiet,
-                    tuple(sorted(path for path in looked if path not in there)))
+        return Scan(
+            tuple(found),
+            tuple(sorted([*left, *walked.left_out])),
+            quiet,
+            tuple(sorted(path for path in looked if path not in there)),
+        )
 
 
 def _entry(settled: Settled, path: str) -> tuple[int, int, int] | None:

@@ -16,9 +16,13 @@ __all__ = ["ExtraPath", "admitted", "entries"]
 def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
     """What was `written`, with absolute paths: `~` stands for home, relative ones start in `base`; no repeats."""
     extra = (item if isinstance(item, ExtraPath) else ExtraPath(item) for item in written)
-    return tuple(dict.fromkeys(
-        ExtraPath(os.path.normpath(os.path.join(base, os.path.expanduser(path))), item.pattern)
-        for item in extra if (path := js.trim(item.path))))
+    return tuple(
+        dict.fromkeys(
+            ExtraPath(os.path.normpath(os.path.join(base, os.path.expanduser(path))), item.pattern)
+            for item in extra
+            if (path := js.trim(item.path))
+        )
+    )
 
 
 def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
@@ -34,8 +38,9 @@ def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
 
     def admits(absolute: str) -> bool:
         return any(
-            absolute.startswith(folder) and (
-                not pattern or glob.globmatch(absolute[len(folder):].replace(os.sep, "/"), pattern, flags=flags))
-            for folder, pattern in found)
+            absolute.startswith(folder)
+            and (not pattern or glob.globmatch(absolute[len(folder) :].replace(os.sep, "/"), pattern, flags=flags))
+            for folder, pattern in found
+        )
 
     return admits

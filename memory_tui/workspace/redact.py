@@ -11,25 +11,28 @@ import re
 from memory_tui.text import js
 
 _SPACE = re.escape(js.WHITESPACE)
-_PATTERNS = tuple(re.compile(pattern, re.ASCII | re.IGNORECASE) for pattern in (
-    rf"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b[{_SPACE}]*[=:][{_SPACE}]*([\"']?)([^{_SPACE}\"'\\]+)\1",
-    rf'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"[{_SPACE}]*:[{_SPACE}]*"([^"]+)"',
-    rf"--(?:api[-_]?key|token|secret|password|passwd)[{_SPACE}]+([\"']?)([^{_SPACE}\"']+)\1",
-    rf"Authorization[{_SPACE}]*[:=][{_SPACE}]*Bearer[{_SPACE}]+([A-Za-z0-9._\-+=]+)",
-    rf"\bBearer[{_SPACE}]+([A-Za-z0-9._\-+=]{{18,}})\b",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
-    r"\b(sk-[A-Za-z0-9_-]{8,})\b",
-    r"\b(ghp_[A-Za-z0-9]{20,})\b",
-    r"\b(github_pat_[A-Za-z0-9_]{20,})\b",
-    r"\b(xox[baprs]-[A-Za-z0-9-]{10,})\b",
-    r"\b(xapp-[A-Za-z0-9-]{10,})\b",
-    r"\b(gsk_[A-Za-z0-9_-]{10,})\b",
-    r"\b(AIza[0-9A-Za-z\-_]{20,})\b",
-    r"\b(pplx-[A-Za-z0-9_-]{10,})\b",
-    r"\b(npm_[A-Za-z0-9]{10,})\b",
-    r"\bbot(\d{6,}:[A-Za-z0-9_-]{20,})\b",
-    r"\b(\d{6,}:[A-Za-z0-9_-]{20,})\b",
-))
+_PATTERNS = tuple(
+    re.compile(pattern, re.ASCII | re.IGNORECASE)
+    for pattern in (
+        rf"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b[{_SPACE}]*[=:][{_SPACE}]*([\"']?)([^{_SPACE}\"'\\]+)\1",
+        rf'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"[{_SPACE}]*:[{_SPACE}]*"([^"]+)"',
+        rf"--(?:api[-_]?key|token|secret|password|passwd)[{_SPACE}]+([\"']?)([^{_SPACE}\"']+)\1",
+        rf"Authorization[{_SPACE}]*[:=][{_SPACE}]*Bearer[{_SPACE}]+([A-Za-z0-9._\-+=]+)",
+        rf"\bBearer[{_SPACE}]+([A-Za-z0-9._\-+=]{{18,}})\b",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
+        r"\b(sk-[A-Za-z0-9_-]{8,})\b",
+        r"\b(ghp_[A-Za-z0-9]{20,})\b",
+        r"\b(github_pat_[A-Za-z0-9_]{20,})\b",
+        r"\b(xox[baprs]-[A-Za-z0-9-]{10,})\b",
+        r"\b(xapp-[A-Za-z0-9-]{10,})\b",
+        r"\b(gsk_[A-Za-z0-9_-]{10,})\b",
+        r"\b(AIza[0-9A-Za-z\-_]{20,})\b",
+        r"\b(pplx-[A-Za-z0-9_-]{10,})\b",
+        r"\b(npm_[A-Za-z0-9]{10,})\b",
+        r"\bbot(\d{6,}:[A-Za-z0-9_-]{20,})\b",
+        r"\b(\d{6,}:[A-Za-z0-9_-]{20,})\b",
+    )
+)
 _LONG = 32_768
 _SLICE = 16_384
 _KEPT = (6, 4)
@@ -61,4 +64,4 @@ def _mask(token: str) -> str:
     if js.utf16_len(token) < _SHORTEST_SHOWN:
         return "***"
     units = js.utf16_slices(token, 1)
-    return "".join((*units[:_KEPT[0]], "…", *units[-_KEPT[1]:]))
+    return "".join((*units[: _KEPT[0]], "…", *units[-_KEPT[1] :]))

@@ -21,8 +21,22 @@ from memory_tui.workspace.extra import ExtraPath, admitted, entries
 from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Places, Rule, Scan, Settled, Walk, storable
 
 __all__ = [
-    "MAX_BYTES", "ExtraPath", "Found", "LeftOut", "NoteMissing", "PathVerdict", "Roots", "Rule", "Scan",
-    "contained", "destination", "locate", "scan", "storable", "survey", "why_path",
+    "MAX_BYTES",
+    "ExtraPath",
+    "Found",
+    "LeftOut",
+    "NoteMissing",
+    "PathVerdict",
+    "Roots",
+    "Rule",
+    "Scan",
+    "contained",
+    "destination",
+    "locate",
+    "scan",
+    "storable",
+    "survey",
+    "why_path",
 ]
 
 ROOT_NOTES = ("MEMORY.md", "memory.md")
@@ -55,8 +69,13 @@ class Roots:
 
     @classmethod
     def open(
-        cls, workspace: str | os.PathLike[str], extra_paths: Iterable[str | ExtraPath] = (), *,
-        sources: Iterable[str] = (MEMORY,), sessions: str | os.PathLike[str] = "", archives: bool = False,
+        cls,
+        workspace: str | os.PathLike[str],
+        extra_paths: Iterable[str | ExtraPath] = (),
+        *,
+        sources: Iterable[str] = (MEMORY,),
+        sessions: str | os.PathLike[str] = "",
+        archives: bool = False,
     ) -> Roots:
         """Roots as a configuration writes them: `~` stands for home, extra paths are relative to the workspace.
 
@@ -70,9 +89,14 @@ class Roots:
         folder = os.path.abspath(os.path.expanduser(os.fspath(sessions))) if os.fspath(sessions) else ""
         named = tuple(name for name in (MEMORY, transcripts.SOURCE) if name in set(sources))
         kept = tuple(name for name in named if name == MEMORY or folder) or (MEMORY,)
-        return cls(Path(base), tuple(dict.fromkeys(entry.path for entry in extra)),
-                   extra if any(entry.pattern for entry in extra) else (), kept,
-                   folder if transcripts.SOURCE in kept else "", archives)
+        return cls(
+            Path(base),
+            tuple(dict.fromkeys(entry.path for entry in extra)),
+            extra if any(entry.pattern for entry in extra) else (),
+            kept,
+            folder if transcripts.SOURCE in kept else "",
+            archives,
+        )
 
     def stored(self, absolute: str) -> str:
         """The path under which `absolute` is stored: relative to the workspace, "/" between names."""
@@ -159,7 +183,9 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
     if any(_below(root, absolute) for root in _folders(roots)):
         return PathVerdict(stored, False, "missing", "It was not there when the workspace was last scanned.")
     return PathVerdict(
-        stored, False, "outside",
+        stored,
+        False,
+        "outside",
         "Only MEMORY.md, memory.md, the folder memory and the extraPaths of the configuration are read.",
     )
 
@@ -184,8 +210,16 @@ def locate(roots: Roots, path: str) -> Found:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
     if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{stored} is not a regular file.", _PLACES)
-    return Found(stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root,
-                 "memory", status.st_ctime_ns)
+    return Found(
+        stored,
+        absolute,
+        status.st_size,
+        status.st_mtime_ns,
+        (status.st_dev, status.st_ino),
+        root,
+        "memory",
+        status.st_ctime_ns,
+    )
 
 
 def destination(roots: Roots, path: str) -> tuple[str, str, str]:

@@ -63,8 +63,10 @@ def locate(folder: str, archives: bool, path: str) -> Found:
         if found.path == path:
             return found
     reason = next((left.detail for left in seen.left_out if left.path == path), "There is no such transcript.")
-    raise PathRefused(f"{path} cannot be opened. {reason if folder else 'Sessions are not among the sources.'}",
-                      "Look for its path in the list of files.")
+    raise PathRefused(
+        f"{path} cannot be opened. {reason if folder else 'Sessions are not among the sources.'}",
+        "Look for its path in the list of files.",
+    )
 
 
 def read(found: Found) -> Transcript:
@@ -106,6 +108,7 @@ def newlines(found: Found, start: int) -> int:
 
 # --- which files ---------------------------------------------------------------------------------------------------
 
+
 def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, found: list[Found], left: list[LeftOut]) -> None:
     path = f"{SOURCE}/{storable(entry.name)}"
     archived = _ARCHIVED.search(entry.name) is not None
@@ -118,8 +121,10 @@ def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, found: list[F
     if not (entry.name.endswith(".jsonl") or archived):
         rule = "not a transcript", "Only .jsonl files are transcripts."
     elif archived and not archives:
-        rule = "not a transcript", (
-            "It was put aside when its session was reset or deleted; --set sessions.archives=true reads it.")
+        rule = (
+            "not a transcript",
+            ("It was put aside when its session was reset or deleted; --set sessions.archives=true reads it."),
+        )
     elif stat.S_ISLNK(status.st_mode):
         rule = "symlink", "Symbolic links are not followed."
     elif not stat.S_ISREG(status.st_mode):
@@ -129,8 +134,18 @@ def _look_at(entry: os.DirEntry[str], folder: str, archives: bool, found: list[F
     if rule:
         left.append(LeftOut(path, *rule))
         return
-    found.append(Found(path, os.path.join(folder, entry.name), status.st_size, status.st_mtime_ns,
-                       (status.st_dev, status.st_ino), folder, SOURCE, status.st_ctime_ns))
+    found.append(
+        Found(
+            path,
+            os.path.join(folder, entry.name),
+            status.st_size,
+            status.st_mtime_ns,
+            (status.st_dev, status.st_ino),
+            folder,
+            SOURCE,
+            status.st_ctime_ns,
+        )
+    )
 
 
 # --- what a line says ----------------------------------------------------------------------------------------------
@@ -161,10 +176,17 @@ def _said(record: Any) -> str:  # noqa: ANN401
     speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
     if speaker is None:
         return ""
-    blocks = [content] if isinstance(content, str) else [
-        block["text"] for block in content
-        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
-    ] if isinstance(content, list) else []
+    blocks = (
+        [content]
+        if isinstance(content, str)
+        else [
+            block["text"]
+            for block in content
+            if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
+        ]
+        if isinstance(content, list)
+        else []
+    )
     text = " ".join(filter(None, (_SPACES.sub(" ", block).strip(" ") for block in blocks)))
     return f"{speaker}: {redact(text)}" if text else ""
 

@@ -23,8 +23,16 @@ MAX_BYTES = 32 * 1024 * 1024
 """Larger files are never read."""
 
 Rule = Literal[
-    "symlink", "not markdown", "duplicate", "not a file", "unreadable", "too big", "missing root", "outside",
-    "not a transcript", "pattern",
+    "symlink",
+    "not markdown",
+    "duplicate",
+    "not a file",
+    "unreadable",
+    "too big",
+    "missing root",
+    "outside",
+    "not a transcript",
+    "pattern",
 ]
 Inode = tuple[int, int]
 
@@ -205,9 +213,18 @@ class Walk:
         if status.st_size > MAX_BYTES:
             self._skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read.")
         else:
-            self.found.append(Found(
-                stored, absolute, status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), root, "memory",
-                status.st_ctime_ns))
+            self.found.append(
+                Found(
+                    stored,
+                    absolute,
+                    status.st_size,
+                    status.st_mtime_ns,
+                    (status.st_dev, status.st_ino),
+                    root,
+                    "memory",
+                    status.st_ctime_ns,
+                )
+            )
 
     def _descend(self, absolute: str, stored: str, root: str) -> None:
         # A stack instead of recursion: folders may be nested deeper than Python's call stack.
@@ -252,8 +269,9 @@ class Walk:
                     if mtime == status.st_mtime_ns and size == status.st_size and latest >= status.st_ctime_ns:
                         quiet += 1
                         continue
-                self._sort(entry, below + name, start + (name if name.isascii() else storable(name)), root, singles,
-                           todo)
+                self._sort(
+                    entry, below + name, start + (name if name.isascii() else storable(name)), root, singles, todo
+                )
             except FileNotFoundError:
                 # Removed since the folder was listed: nothing is there to report.
                 continue
@@ -261,8 +279,15 @@ class Walk:
                 self._skip(start + storable(name), "unreadable", f"It cannot be looked at: {error.strerror}.")
         self.quiet += quiet
 
-    def _sort(self, entry: os.DirEntry[str], absolute: str, stored: str, root: str, singles: Iterable[Inode | str],
-              todo: list[tuple[str, str]]) -> None:
+    def _sort(
+        self,
+        entry: os.DirEntry[str],
+        absolute: str,
+        stored: str,
+        root: str,
+        singles: Iterable[Inode | str],
+        todo: list[tuple[str, str]],
+    ) -> None:
         """Keep `entry` if it is a note, go into it later if it is a folder, or tell why it is neither."""
         name = entry.name
         if name.endswith(".md") and entry.is_file(follow_symlinks=False):
@@ -283,7 +308,7 @@ class Walk:
 
     def _nearer(self, folder: str, stored: str) -> str:
         """How the path of `folder` is stored: on the way from an extra path down to the workspace, with fewer ".."."""
-        above = self._base.startswith(folder) and self._base[len(folder):len(folder) + 1] in ("", os.sep)
+        above = self._base.startswith(folder) and self._base[len(folder) : len(folder) + 1] in ("", os.sep)
         return storable(os.path.relpath(folder, self._base)) if above else stored
 
 

@@ -37,8 +37,9 @@ class Agent:
     """A client that does nothing but write and read lines."""
 
     def __init__(self, arguments: list[str]) -> None:
-        self._process = subprocess.Popen([sys.executable, "-m", "memory_tui", "mcp", *arguments],
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "memory_tui", "mcp", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         self._number = 0
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
@@ -51,8 +52,9 @@ class Agent:
         return json.loads(self._process.stdout.readline())
 
     def greet(self) -> None:
-        self.ask("initialize", protocolVersion="2025-06-18", capabilities={},
-                 clientInfo={"name": "bench", "version": "1"})
+        self.ask(
+            "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bench", "version": "1"}
+        )
 
     def search(self, query: str) -> dict[str, Any]:
         return self.ask("tools/call", name="memory_search", arguments={"query": query})["result"]["structuredContent"]
@@ -75,7 +77,7 @@ def timed(run: Callable[[], object]) -> float:
 
 def spread(found: list[float]) -> tuple[float, float]:
     """Median and 95th percentile."""
-    return statistics.median(found), sorted(found)[int(len(found) * .95)]
+    return statistics.median(found), sorted(found)[int(len(found) * 0.95)]
 
 
 def starting(arguments: list[str]) -> None:
@@ -89,14 +91,29 @@ def starting(arguments: list[str]) -> None:
         agent.ask("tools/list")
         listed = time.perf_counter() - began
         agent.search("router")
-        rows.append([greeted, listed, time.perf_counter() - began, greeted_cpu, agent.cpu(),
-                     *(seconds(code) for code in (WHOLE, LIGHT, PYDANTIC, NUMBERS))])
+        rows.append(
+            [
+                greeted,
+                listed,
+                time.perf_counter() - began,
+                greeted_cpu,
+                agent.cpu(),
+                *(seconds(code) for code in (WHOLE, LIGHT, PYDANTIC, NUMBERS)),
+            ]
+        )
         agent.close()
     middle, best = ([pick(column) for column in zip(*rows, strict=True)] for pick in (statistics.median, min))
-    names = ("start to handshake answered, s", "start to tools listed, s", "start to a first question answered, s",
-             "  CPU-seconds until the handshake was answered", "  CPU-seconds until the question was answered",
-             "yardstick: the whole SDK imported, CPU-seconds", "  our half of it, models built late",
-             "  pydantic", "  numpy, apsw and tokenizers")
+    names = (
+        "start to handshake answered, s",
+        "start to tools listed, s",
+        "start to a first question answered, s",
+        "  CPU-seconds until the handshake was answered",
+        "  CPU-seconds until the question was answered",
+        "yardstick: the whole SDK imported, CPU-seconds",
+        "  our half of it, models built late",
+        "  pydantic",
+        "  numpy, apsw and tokenizers",
+    )
     aims = {0: "<= 0.7", **{at: f"{best[at] / best[WHOLE_AT]:.2f} x the yardstick" for at in (3, 4, 6, 7, 8)}}
     found = importlib.util.find_spec("mcp_types")
     kept = found and found.origin and Path(importlib.util.cache_from_source(found.origin)).exists()
@@ -128,8 +145,11 @@ def asking(arguments: list[str], options: Options) -> None:
             over.append(timed(lambda question=question: agent.search(question)))
             inside.append(timed(lambda question=question: engine.search(question)))
             pings.append(timed(lambda: agent.ask("ping")))
-        same = sum([(hit["path"], hit["startLine"]) for hit in agent.search(question)["results"]] == [
-            (hit.chunk.path, hit.chunk.start_line) for hit in engine.search(question).recalled] for question in asked)
+        same = sum(
+            [(hit["path"], hit["startLine"]) for hit in agent.search(question)["results"]]
+            == [(hit.chunk.path, hit.chunk.start_line) for hit in engine.search(question).recalled]
+            for question in asked
+        )
         agent.close()
     show("memory_search over MCP, p50 (p95), ms", "{:.1f} ({:.1f})".format(*spread(over)), "<= 15 at 10,000")
     show("  the engine alone", "{:.1f} ({:.1f})".format(*spread(inside)))

@@ -6,8 +6,26 @@ import datetime as dt
 import random
 from pathlib import Path
 
-_SYLLABLES = ("ka", "re", "mo", "ti", "su", "na", "lo", "vi", "ra", "de", "po", "shi", "nu", "ga", "el", "or",
-              "an", "is")
+_SYLLABLES = (
+    "ka",
+    "re",
+    "mo",
+    "ti",
+    "su",
+    "na",
+    "lo",
+    "vi",
+    "ra",
+    "de",
+    "po",
+    "shi",
+    "nu",
+    "ga",
+    "el",
+    "or",
+    "an",
+    "is",
+)
 LAST_DAY = dt.date(2026, 11, 19)
 
 

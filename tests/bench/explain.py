@@ -67,8 +67,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         write(place / "notes", max(1, given.chunks // 15), 17_000)
-        with Engine.open(Options(workspace=str(place / "notes"), index=str(place / "index.sqlite"),
-                                 changes=(("sync.onSearch", "off"),))) as engine:
+        with Engine.open(
+            Options(
+                workspace=str(place / "notes"), index=str(place / "index.sqlite"), changes=(("sync.onSearch", "off"),)
+            )
+        ) as engine:
             print(f"{engine.sync().chunks:,} chunks")
             measured(engine)
 

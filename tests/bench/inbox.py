@@ -34,8 +34,10 @@ def spoil(folder: Path) -> None:
         said = next(line for line in rng.choice(notes).read_text().splitlines() if line.startswith("- "))
         added = (said, f"{said} indeed", f"- wifi password: hunter{number}hunterX9", f"- see [it](gone-{number}.md)")
         note.write_text(note.read_text() + f"{added[number % len(added)]}\n")
-    (folder / "MEMORY.md").write_text("# Facts\n" + "".join(
-        f"- renew contract {number} by 2026-01-{number % 28 + 1:02} at the latest\n" for number in range(20)))
+    (folder / "MEMORY.md").write_text(
+        "# Facts\n"
+        + "".join(f"- renew contract {number} by 2026-01-{number % 28 + 1:02} at the latest\n" for number in range(20))
+    )
 
 
 async def on_screen(options: Options) -> None:
@@ -64,8 +66,11 @@ async def on_screen(options: Options) -> None:
             while not view.resting:
                 await asyncio.sleep(0.01)
             longest, median = ticker.lap()
-            show(f"longest stall while it {what} ({time.perf_counter() - began:.1f} s), ms", f"{longest:.1f}",
-                 f"<= 50, median {median:.2f}")
+            show(
+                f"longest stall while it {what} ({time.perf_counter() - began:.1f} s), ms",
+                f"{longest:.1f}",
+                f"<= 50, median {median:.2f}",
+            )
         ticker.stop()
 
 
@@ -78,16 +83,20 @@ def main() -> None:
         place = Path(folder)
         write(place / "notes", round(given.chunks / CHUNKS_A_NOTE))
         spoil(place / "notes")
-        options = Options(workspace=str(place / "notes"), index=str(place / "index.sqlite"),
-                          changes=(("sync.watch", "off"),))
+        options = Options(
+            workspace=str(place / "notes"), index=str(place / "index.sqlite"), changes=(("sync.watch", "off"),)
+        )
         with Engine.open(options) as engine:
             report = engine.sync()
             steps: list[tuple[str, float]] = []
             began = time.process_time()
             found = engine.inbox(lambda title, _done, _total: steps.append((title, time.process_time())))
             whole = time.process_time() - began
-            show(f"looking through {report.indexed:,} notes, {report.chunks:,} chunks, CPU seconds", f"{whole:.2f}",
-                 "<= 5")
+            show(
+                f"looking through {report.indexed:,} notes, {report.chunks:,} chunks, CPU seconds",
+                f"{whole:.2f}",
+                "<= 5",
+            )
             show("  reading the notes and their vectors", f"{steps[0][1] - began:.2f}")
             for (title, at), (_, after) in pairwise(steps):
                 show(f"  {title}", f"{after - at:.2f}")

@@ -71,13 +71,16 @@ def searching(folder: Path, place: Path) -> None:
             for stage, ms in trace.timings.items():
                 stages.setdefault(stage, []).append(ms)
         show(f"hybrid search over {chunks:,} chunks, p50 ms", f"{statistics.median(found):.2f}", "<= 10 at 10,000")
-        show("  p95", f"{sorted(found)[int(len(found) * .95)]:.2f}")
+        show("  p95", f"{sorted(found)[int(len(found) * 0.95)]:.2f}")
         for stage, times in stages.items():
             show(f"  {stage}", f"{statistics.median(times):.2f}")
         evidence = engine.gather(asked[1])
         ours = engine.settings
-        tries = {"recommended": ours, "openclaw-2026.3": engine.with_profile("openclaw-2026.3"),
-                 "recommended with mmr": ours.set("query.hybrid.mmr.enabled", True, "bench")}
+        tries = {
+            "recommended": ours,
+            "openclaw-2026.3": engine.with_profile("openclaw-2026.3"),
+            "recommended with mmr": ours.set("query.hybrid.mmr.enabled", True, "bench"),
+        }
         for title, settings in tries.items():
             show(f"re-ranking {title}, ms", f"{milliseconds(partial(engine.rank, evidence, settings), 30):.2f}")
     against_the_machine(place / "index.sqlite", statistics.median(found))
@@ -100,8 +103,10 @@ def against_the_machine(index: Path, ours: float) -> None:
     if store.vec0.ready:
         knn = milliseconds(lambda: store.nearest(query, 24), 10)
         show("sqlite-vec's own nearest 24, ms", f"{knn:.2f}", f"{knn / scan:.1f} x ours")
-        documented = ("SELECT c.id, vec_distance_cosine(v.embedding, ?) AS d FROM chunks_vec v JOIN chunks c "
-                      "ON c.id = v.rowid WHERE c.model = ? ORDER BY d LIMIT 24")
+        documented = (
+            "SELECT c.id, vec_distance_cosine(v.embedding, ?) AS d FROM chunks_vec v JOIN chunks c "
+            "ON c.id = v.rowid WHERE c.model = ? ORDER BY d LIMIT 24"
+        )
         blob, model = query.tobytes(), store.recipe().identity.model  # type: ignore[union-attr]
         sql = milliseconds(lambda: store.connection.execute(documented, (blob, model)).fetchall(), 5)
         show("the documented SQL, vector side alone, ms", f"{sql:.2f}", f"{sql / ours:.1f} x our whole search")

@@ -59,8 +59,11 @@ class Server:
 
     def __init__(self, wait: float, mode: str = "well") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(HERE.parent), str(wait / 1000), mode], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
+            [sys.executable, "-c", SERVER, str(HERE.parent), str(wait / 1000), mode],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         os.environ["HTTP_PROXY"] = self._process.stdout.readline().strip()
 
     def asked(self) -> tuple[int, int]:
@@ -79,24 +82,35 @@ def options(folder: Path, place: Path):
     from memory_tui.engine import Options
 
     config = place / "openclaw.json"
-    section = {"provider": "openai", "outputDimensionality": 256,
-               "remote": {"baseUrl": "http://embed.example/v1", "apiKey": "sk-bench-0123456789"}}
+    section = {
+        "provider": "openai",
+        "outputDimensionality": 256,
+        "remote": {"baseUrl": "http://embed.example/v1", "apiKey": "sk-bench-0123456789"},
+    }
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return Options(workspace=str(folder), config=str(config), index=str(place / "index.sqlite"), provider="openai",
-                   changes=(("profile", "recommended"),))
+    return Options(
+        workspace=str(folder),
+        config=str(config),
+        index=str(place / "index.sqlite"),
+        provider="openai",
+        changes=(("profile", "recommended"),),
+    )
 
 
 def secrets(folder: Path, most: int) -> None:
     from memory_tui.text import secrets as scanner
 
     text = "".join(path.read_text() for path in sorted((folder / "memory").iterdir()))
-    chunks = [text[at:at + 1600] for at in range(0, len(text), 1600)]
+    chunks = [text[at : at + 1600] for at in range(0, len(text), 1600)]
     chunks = (chunks * (most // len(chunks) + 1))[:most]
     scanner.find("password: none")
     began = time.process_time()
     found = sum(bool(scanner.find(chunk)) for chunk in chunks)
-    show(f"looking for secrets in {most:,} chunks, CPU-seconds ({found} found)",
-         f"{time.process_time() - began:.1f}", "a few")
+    show(
+        f"looking for secrets in {most:,} chunks, CPU-seconds ({found} found)",
+        f"{time.process_time() - began:.1f}",
+        "a few",
+    )
 
 
 def waiting(folder: Path, place: Path) -> None:
@@ -115,8 +129,11 @@ def waiting(folder: Path, place: Path) -> None:
         took = time.perf_counter() - began
     requests, _ = server.asked()
     ideal, bare = -(-requests // AT_ONCE) * WAIT_MS / 1000, bare_client(requests)
-    show(f"{report.chunks:,} chunks, {requests} requests of {WAIT_MS} ms, {AT_ONCE} at once: seconds", f"{took:.2f}",
-         f"ideal {ideal:.2f}")
+    show(
+        f"{report.chunks:,} chunks, {requests} requests of {WAIT_MS} ms, {AT_ONCE} at once: seconds",
+        f"{took:.2f}",
+        f"ideal {ideal:.2f}",
+    )
     show("  the same requests by a client that does nothing else", f"{bare:.2f}", "this machine's ideal, now")
     show("  times that", f"{took / bare:.2f}", "<= 1.3")
     server.close()
@@ -238,8 +255,9 @@ def local(model: Path) -> None:
         took.append((time.perf_counter() - began) * 1000)
     show("local: a question, milliseconds (median)", f"{statistics.median(took):.1f}", "< 20")
     provider.close()
-    done = subprocess.run([sys.executable, "-P", "-c", FLASH, str(SCRIPT), str(model)], capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", FLASH, str(SCRIPT), str(model)], capture_output=True, text=True, check=True
+    )
     with_it, without = map(float, done.stdout.split())
     show("local: chunks of 500 tokens a CPU-second with flash attention", f"{1 / with_it:.1f}")
     show("  times that without it", f"{without / with_it:.2f}", ">= 2")

@@ -31,7 +31,7 @@ def long_note(megabytes: float, chinese: bool) -> str:
     while size < megabytes * 1e6:
         line = " ".join(dice.choices(words, k=dice.choice([0, 4, 8, 16, 40])))
         kind = dice.random()
-        lines.append(f"## {line[:60]}" if kind < .05 else f"- {line} `code` **strong**" if kind < .8 else line)
+        lines.append(f"## {line[:60]}" if kind < 0.05 else f"- {line} `code` **strong**" if kind < 0.8 else line)
         size += len(lines[-1].encode()) + 1
     return "\n".join(lines) + "\n"
 
@@ -53,7 +53,7 @@ def on_a_terminal(workspace: Path, index: Path) -> None:
         app.press("g")
         times = [app.press(key) * 1000 for key in keys]
         show(f"  {what}: key to the redrawn screen, median ms", f"{statistics.median(times):.1f}", "<= 33")
-        show("    p95", f"{sorted(times)[int(len(times) * .95)]:.1f}")
+        show("    p95", f"{sorted(times)[int(len(times) * 0.95)]:.1f}")
     app.end()
 
 
@@ -62,8 +62,9 @@ async def in_process(workspace: Path, index: Path) -> None:
     from memory_tui.tui.app import MemoryApp
     from memory_tui.tui.screens.browse import BrowseView
 
-    app = MemoryApp(lambda listener: Engine.open(
-        Options(workspace=str(workspace), index=str(index), provider="none"), listener))
+    app = MemoryApp(
+        lambda listener: Engine.open(Options(workspace=str(workspace), index=str(index), provider="none"), listener)
+    )
     gaps: list[float] = []
 
     async def tick() -> None:
@@ -128,8 +129,11 @@ async def promoting(workspace: Path, index: Path) -> None:
             times.append((time.perf_counter() - began) * 1000)
             while app.bridge.busy:
                 await asyncio.sleep(0.01)
-    show("a confirmed promote to its being searchable, median ms", f"{statistics.median(times):.0f}",
-         "<= 1500 (debounce) + 200")
+    show(
+        "a confirmed promote to its being searchable, median ms",
+        f"{statistics.median(times):.0f}",
+        "<= 1500 (debounce) + 200",
+    )
 
 
 def main() -> None:

@@ -109,7 +109,7 @@ def turning(workspace: Path, index: Path) -> None:
     app.end()
     lists, panes = ([seconds * 1000 for seconds in column] for column in zip(*presses, strict=True))
     show("key press on a knob to the redrawn list, median ms", f"{statistics.median(lists):.1f}", "<= 33")
-    show("  p95", f"{sorted(lists)[int(len(lists) * .95)]:.1f}")
+    show("  p95", f"{sorted(lists)[int(len(lists) * 0.95)]:.1f}")
     show("  to the last change that would turn the verdict, median ms", f"{statistics.median(panes):.1f}")
 
 
@@ -201,8 +201,11 @@ async def working(workspace: Path, index: Path) -> None:
                 await asyncio.sleep(pause)
             await at_rest(app)
             longest, median = ticker.lap()
-            show(f"longest stall, {what} ({time.perf_counter() - began:.1f} s), ms", f"{longest:.1f}",
-                 f"<= 50, median {median:.2f}")
+            show(
+                f"longest stall, {what} ({time.perf_counter() - began:.1f} s), ms",
+                f"{longest:.1f}",
+                f"<= 50, median {median:.2f}",
+            )
 
         await asyncio.sleep(1)
         show("longest stall while nothing happens, ms", f"{ticker.lap()[0]:.1f}")

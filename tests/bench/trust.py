@@ -77,14 +77,18 @@ def small(folder: Path, files: int) -> Path:
 
 def long(folder: Path, files: int) -> Path:
     """`files` notes of four chunks each, made quickly; each line is its own."""
-    words = [f"{a}{b}" for a in ("gar", "cof", "rou", "vla", "ti", "zeb", "har")
-             for b in ("den", "fee", "ter", "n", "ra")]
+    words = [
+        f"{a}{b}" for a in ("gar", "cof", "rou", "vla", "ti", "zeb", "har") for b in ("den", "fee", "ter", "n", "ra")
+    ]
     for number in range(files):
         path = folder / "memory" / f"{number // 200:03}" / f"note-{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(
-            f"- {number} {line} " + " ".join(words[(number * 7 + line * k) % 35] for k in range(1, 9)) + "\n"
-            for line in range(92)))
+        path.write_text(
+            "".join(
+                f"- {number} {line} " + " ".join(words[(number * 7 + line * k) % 35] for k in range(1, 9)) + "\n"
+                for line in range(92)
+            )
+        )
     return folder
 
 
@@ -135,20 +139,24 @@ with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scr
     assert report.indexed == 0, report
     print(loaded * 1000, (time.process_time() - loaded) * 1000)
 """
-COLD_BARE = BARE + """
+COLD_BARE = (
+    BARE
+    + """
 import sys, time
 began = time.process_time()
 bare(sys.argv[1])
 print(began * 1000, (time.process_time() - began) * 1000)
 """
+)
 
 
 def child(code: str, place: Path, *arguments: str) -> tuple[float, float]:
     """Milliseconds of CPU that a new process takes to load its modules, and then; those are compiled already."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(place / "compiled")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True,
-                          env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, env=environment
+    )
     first, second = done.stdout.split()
     return float(first), float(second)
 
@@ -160,16 +168,19 @@ def cold(place: Path, folder: Path, index: str, times: int = 9) -> None:
     for _ in range(times):
         ours.append(child(COLD, place, str(folder), index))
         floor.append(child(COLD_BARE, place, str(folder)))
-    loading, taken, least = (statistics.median(values) for values in (
-        [o[0] for o in ours], [o[1] for o in ours], [f[1] for f in floor]))
+    loading, taken, least = (
+        statistics.median(values) for values in ([o[0] for o in ours], [o[1] for o in ours], [f[1] for f in floor])
+    )
     show("in a new process, opening the index and that sync, ms of CPU", f"{taken:.1f}")
     show("  times a bare scandir and stat in a new process", f"{taken / least:.2f}")
     show("  and before that to load Python and our modules, ms of CPU", f"{loading:.0f}")
 
 
 def opened(folder: Path, place: Path, *changes: tuple[str, str], listener: events.Listener = events.ignore) -> Engine:
-    return Engine.open(Options(workspace=str(folder), index=str(place / "index.sqlite"), provider="scripted",
-                               changes=changes), listener)
+    return Engine.open(
+        Options(workspace=str(folder), index=str(place / "index.sqlite"), provider="scripted", changes=changes),
+        listener,
+    )
 
 
 def looking(place: Path, files: int) -> None:
@@ -222,8 +233,9 @@ def saving(place: Path) -> None:
             news.notify_all()
 
     debounce = 0.3
-    with opened(folder, place / "i-saving", ("sync.watchDebounceMs", str(int(debounce * 1000))),
-                listener=hear) as engine:
+    with opened(
+        folder, place / "i-saving", ("sync.watchDebounceMs", str(int(debounce * 1000))), listener=hear
+    ) as engine:
         engine.start()
         with news:
             news.wait_for(lambda: any(isinstance(e, events.SyncFinished) for e in heard), 60)
@@ -341,8 +353,12 @@ with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scr
 
 def memory(place: Path, files: int) -> None:
     folder = small(place / "memory", files)
-    done = subprocess.run([sys.executable, "-c", MEMORY, str(folder), str(place / "i-memory.sqlite")],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(folder), str(place / "i-memory.sqlite")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     indexed, chunks, peak, took, again, both = done.stdout.split()
     show(f"indexing {int(indexed):,} files ({int(chunks):,} chunks), MB at most", f"{float(peak):.0f}", "<= 300")
     show("  seconds of CPU", f"{float(took):.0f}")
@@ -377,9 +393,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         parts: dict[str, Callable[[], None]] = {
-            "looking": lambda: looking(place, given.files), "saving": lambda: saving(place),
-            "replacing": lambda: replacing(place, given.many), "reading": lambda: reading(place),
-            "size": lambda: size(place), "memory": lambda: memory(place, given.many)}
+            "looking": lambda: looking(place, given.files),
+            "saving": lambda: saving(place),
+            "replacing": lambda: replacing(place, given.many),
+            "reading": lambda: reading(place),
+            "size": lambda: size(place),
+            "memory": lambda: memory(place, given.many),
+        }
         for part in given.parts:
             parts[part]()
 

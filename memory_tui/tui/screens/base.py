@@ -45,8 +45,9 @@ class View(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._awaited: dict[str, tuple[int, Callable[[object], None] | None,
-                                       Callable[[MemoryTuiError], None] | None]] = {}
+        self._awaited: dict[
+            str, tuple[int, Callable[[object], None] | None, Callable[[MemoryTuiError], None] | None]
+        ] = {}
 
     @property
     def question(self) -> str:
@@ -117,11 +118,16 @@ class View(Screen[None]):
         """What decides which actions can be done now."""
         facts = self.home.facts
         return Context(
-            ready=self.home.engine is not None, read_only=facts is not None and facts.read_only,
+            ready=self.home.engine is not None,
+            read_only=facts is not None and facts.read_only,
             unwritable=facts.unwritable if facts is not None else "",
-            can_suspend=self.home.can_suspend, syncing=self.home.progress is not None,
-            agents=facts is not None and len(facts.agents) > 1, zoomed=self.maximized is not None,
-            note=self.place_in_note() is not None, **self.more_context())
+            can_suspend=self.home.can_suspend,
+            syncing=self.home.progress is not None,
+            agents=facts is not None and len(facts.agents) > 1,
+            zoomed=self.maximized is not None,
+            note=self.place_in_note() is not None,
+            **self.more_context(),
+        )
 
     def more_context(self) -> dict[str, bool]:
         """The fields of the context that only this view knows."""
@@ -151,8 +157,13 @@ class View(Screen[None]):
     def page_came(self, number: int, page: Page | None, error: MemoryTuiError | None) -> None:
         """The note of request `number`, or why it cannot be shown."""
 
-    def run(self, kind: str, work: Callable[[Engine], T], then: Callable[[T], None],
-            refused: Callable[[MemoryTuiError], None] | None = None) -> None:
+    def run(
+        self,
+        kind: str,
+        work: Callable[[Engine], T],
+        then: Callable[[T], None],
+        refused: Callable[[MemoryTuiError], None] | None = None,
+    ) -> None:
         """Do `work` on a worker thread, then `then` with what it returns here; what goes wrong is said, or `refused`.
 
         Newer work of the same `kind` takes the place of older.

@@ -74,8 +74,11 @@ class BookView(View):
         desk = self._search.desk
         queries = desk.notebook.queries if desk.notebook is not None else ()
         if not queries:
-            return [*text("", width), *text("No question is saved yet.", width, "strong"),
-                    *text("Ask something, then ctrl+s saves it; v marks which hits answer it.", width, "muted")]
+            return [
+                *text("", width),
+                *text("No question is saved yet.", width, "strong"),
+                *text("Ask something, then ctrl+s saves it; v marks which hits answer it.", width, "muted"),
+            ]
         changes = {change.text: change for change in desk.compared.changes} if desk.compared else {}
         column = WIDE if width >= FROM else NARROW
         head: list[Piece] = [(" " * MARKS, ""), *((fit(short, column), "muted") for short in desks.SHORT.values())]
@@ -125,8 +128,9 @@ class BookView(View):
                 self._search.change_notebook(desks.forget(question), "The question is not saved any more.")
 
         count = plural(len(query.labels), "mark")
-        self.app.push_screen(Confirm("Forget this question?", f"{one_line(question, 200)}\n\nIts {count} are lost.",
-                                     "Forget"), answer)
+        self.app.push_screen(
+            Confirm("Forget this question?", f"{one_line(question, 200)}\n\nIts {count} are lost.", "Forget"), answer
+        )
 
     def back(self) -> bool:
         """Back to the search."""

@@ -64,7 +64,9 @@ class BrowseView(CuratingView):
             self.reader.say(
                 f"There are no notes in {self.home.workspace_name}/ yet.",
                 "Write MEMORY.md or memory/YYYY-MM-DD.md there; it appears here by itself."
-                if facts.watching else "Write MEMORY.md or memory/YYYY-MM-DD.md there, then press r.")
+                if facts.watching
+                else "Write MEMORY.md or memory/YYYY-MM-DD.md there, then press r.",
+            )
             self._wanted = None
         elif self.listed.file is not None:
             self._follow_cursor()
@@ -198,7 +200,8 @@ class BrowseView(CuratingView):
             return
         path = f"memory/{facts.today.isoformat()}.md"
         today = next((row.path for row in facts.rows if row.path == path), None) or next(
-            (row.path for row in facts.rows if row.day == facts.today), None)
+            (row.path for row in facts.rows if row.day == facts.today), None
+        )
         newest = today or self.listed.newest
         if newest is None or not self.listed.reveal(newest):
             self.say("No note has a day in its name that has come.")

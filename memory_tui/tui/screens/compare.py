@@ -79,14 +79,26 @@ class CompareView(View):
 
         whole, files = self.query_one(Statements), self.query_one(ComparedFiles)
         if value.state != "ok":
-            whole.say([(label.lower().removeprefix("their "), home(words), "warn" if label == "State" else "")
-                       for label, words in compared.refusal(value)])
+            whole.say(
+                [
+                    (label.lower().removeprefix("their "), home(words), "warn" if label == "State" else "")
+                    for label, words in compared.refusal(value)
+                ]
+            )
             files.show((), "There is nothing to compare.")
             return
-        whole.say([*((label.lower().removeprefix("their "), home(words), "")
-                     for label, words in compared.statements(value)),
-                   *(("notice" if label == "Notice" else "differs", words, "warn")
-                     for label, words in compared.objections(value))])
+        whole.say(
+            [
+                *(
+                    (label.lower().removeprefix("their "), home(words), "")
+                    for label, words in compared.statements(value)
+                ),
+                *(
+                    ("notice" if label == "Notice" else "differs", words, "warn")
+                    for label, words in compared.objections(value)
+                ),
+            ]
+        )
         files.show(value.files, f"OpenClaw's index has {plural(value.on_disk, 'note')} as they are on disk.")
 
     @on(RowList.Chosen)

@@ -16,8 +16,10 @@ class Confirm(ModalScreen[bool]):
     """y does it; n, esc, q and enter on the default button do not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer(True)", "Yes"), Binding("n,escape,q", "answer(False)", "No"),
-        Binding("left,h", "app.focus_previous", "Previous"), Binding("right,l", "app.focus_next", "Next"),
+        Binding("y", "answer(True)", "Yes"),
+        Binding("n,escape,q", "answer(False)", "No"),
+        Binding("left,h", "app.focus_previous", "Previous"),
+        Binding("right,l", "app.focus_next", "Next"),
     ]
 
     def __init__(self, title: str, text: str, verb: str) -> None:

@@ -22,8 +22,16 @@ if TYPE_CHECKING:
 ARCHIVE_DAYS = 90
 """Logs older than this are offered for the archive."""
 
-_VERBS = {"promote": "Promote", "demote": "Move", "trash": "Move to trash", "archive": "Archive", "rename": "Rename",
-          "undo": "Undo", "redo": "Redo", "new": "Create"}
+_VERBS = {
+    "promote": "Promote",
+    "demote": "Move",
+    "trash": "Move to trash",
+    "archive": "Archive",
+    "rename": "Rename",
+    "undo": "Undo",
+    "redo": "Redo",
+    "new": "Create",
+}
 
 
 class CuratingView(NoteView):
@@ -162,8 +170,9 @@ class CuratingView(NoteView):
             if new and new != path:
                 self.propose(lambda curator: curator.plan.rename(path, new))
 
-        self.app.push_screen(Ask("Rename the note", "Its new path, below the folder of the notes.", "Rename",
-                                 value=path), named)
+        self.app.push_screen(
+            Ask("Rename the note", "Its new path, below the folder of the notes.", "Rename", value=path), named
+        )
 
     def do_new_note(self) -> None:
         """Begin a topic note."""

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from memory_tui.doctor import Result
 
 SIGNS: Mapping[str, tuple[str, str]] = {
-    "failed": ("✗", "bad"), "no answer": ("?", "bad"), "warning": ("!", "warn"), "ok": ("✓", "good"),
-    "skipped": ("-", "muted")}
+    "failed": ("✗", "bad"),
+    "no answer": ("?", "bad"),
+    "warning": ("!", "warn"),
+    "ok": ("✓", "good"),
+    "skipped": ("-", "muted"),
+}
 """Glyph and style of each state, the worst first."""
 
 
@@ -73,8 +77,16 @@ class DoctorView(ListingView):
         for result in sorted(self._results, key=lambda one: order.index(one.finding.state)):
             finding = result.finding
             glyph, style = SIGNS[finding.state]
-            written.append(([(f" {glyph} ", style), (one_line(result.check.title), "strong"),
-                             (f"  {result.check.group}", "muted")], result.check.key))
+            written.append(
+                (
+                    [
+                        (f" {glyph} ", style),
+                        (one_line(result.check.title), "strong"),
+                        (f"  {result.check.group}", "muted"),
+                    ],
+                    result.check.key,
+                )
+            )
             written += text(one_line(finding.evidence), width, "", 3)
             written += text(f"Fix: {one_line(finding.fix)}", width, style, 3) if finding.fix else []
         return written

@@ -47,9 +47,11 @@ class EditArea(TextArea):
 
     # The text area would take esc for itself.
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("editor"), Binding("escape", "app.do('back')", "Back", show=False, priority=True),
+        *bindings("editor"),
+        Binding("escape", "app.do('back')", "Back", show=False, priority=True),
         Binding("ctrl+home", "to_start", "Start of the text", show=False),
-        Binding("ctrl+end", "to_end", "End of the text", show=False)]
+        Binding("ctrl+end", "to_end", "End of the text", show=False),
+    ]
     PLACES: ClassVar[tuple[str, ...]] = ("editor",)
 
     def __init__(self) -> None:
@@ -100,8 +102,9 @@ class EditView(View):
         asked = next((view.question for view in self.home.views if view.question), "")
         with self.prevent(Input.Changed):
             self.query_one(QuestionInput).value = asked
-        self.query_one(Impact).say("" if asked else "Nothing is watched: ctrl+t asks a question whose answer you see "
-                                   "change while you write.")
+        self.query_one(Impact).say(
+            "" if asked else "Nothing is watched: ctrl+t asks a question whose answer you see change while you write."
+        )
         self._changed()
         self.run("open", partial(planning.opened, path=self._path, most=MOST), self._opened, self._not_opened)
 
@@ -121,8 +124,10 @@ class EditView(View):
         area.read_only = False
         area.move_cursor((lines - 1 if found.beginning else min(self._line, lines) - 1, 0), center=True)
         if found.left is not None:
-            self.say(f"What you typed here until {datetime.fromtimestamp(found.left.at):%Y-%m-%d %H:%M} and did not "
-                     "save is back. ctrl+s saves it, esc can throw it away.")
+            self.say(
+                f"What you typed here until {datetime.fromtimestamp(found.left.at):%Y-%m-%d %H:%M} and did not "
+                "save is back. ctrl+s saves it, esc can throw it away."
+            )
         elif found.before is None:
             self.say(f"There is no {one_line(self._path)} yet: ctrl+s begins it, esc leaves it.")
         elif self._draft.changed_characters:
@@ -184,9 +189,12 @@ class EditView(View):
             impact.say("Nothing is changed yet.")
             return
         text = self._draft.restored(self.query_one(EditArea).text)
-        self.run("impact", partial(planning.impact, path=self._path, before=self._before, text=text,
-                                   query=impact.question),
-                 impact.show, lambda error: impact.say(f"{error.message} {error.next_step}"))
+        self.run(
+            "impact",
+            partial(planning.impact, path=self._path, before=self._before, text=text, query=impact.question),
+            impact.show,
+            lambda error: impact.say(f"{error.message} {error.next_step}"),
+        )
 
     @property
     def resting(self) -> bool:
@@ -264,6 +272,12 @@ class EditView(View):
                 self._forget()
                 self.app.pop_screen()
 
-        self.app.push_screen(Confirm("Leave without saving?", f"What you typed into {one_line(self._path)} is not "
-                                     "in the note yet. ctrl+s saves it.", "Throw it away"), answered)
+        self.app.push_screen(
+            Confirm(
+                "Leave without saving?",
+                f"What you typed into {one_line(self._path)} is not in the note yet. ctrl+s saves it.",
+                "Throw it away",
+            ),
+            answered,
+        )
         return True

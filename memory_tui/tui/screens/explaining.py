@@ -43,7 +43,8 @@ class Explaining(Judging):
         else:
             pane.show(Subject(shown.evidence, shown.trace, hit, working=LOOKING, grade=self.grade))
             self._flips_request = self.home.bridge.follow(
-                "flips", find_flips(engine, shown.dated, tuning.settings, hit.chunk.rowid))
+                "flips", find_flips(engine, shown.dated, tuning.settings, hit.chunk.rowid)
+            )
         self.update_hints()
 
     def worked(self, event: Worked) -> None:
@@ -95,8 +96,9 @@ class Explaining(Judging):
             return
         text = shown.evidence.texts.get(hit.chunk.rowid, hit.snippet)
         self._questions_for = subject.key
-        self.home.bridge.follow("questions", find_questions(
-            engine, shown.dated, tuning.days, tuning.settings, hit, text))
+        self.home.bridge.follow(
+            "questions", find_questions(engine, shown.dated, tuning.days, tuning.settings, hit, text)
+        )
 
     def _show_questions(self, event: Worked) -> None:
         pane = self.query_one(WhyPane)
@@ -117,8 +119,11 @@ class Explaining(Judging):
         pane = self.query_one(WhyPane)
         if pane.subject is None or not pane.subject.flips:
             working = pane.subject is not None and pane.subject.working
-            self.say("It is still being looked for what would change this." if working else
-                     "No single knob changes this; w shows what comes nearest.")
+            self.say(
+                "It is still being looked for what would change this."
+                if working
+                else "No single knob changes this; w shows what comes nearest."
+            )
             return
         pane.do_apply()
 
@@ -139,7 +144,8 @@ class Explaining(Judging):
 
         ordered = sorted(paths, key=lambda path: hit is None or paths[path] != hit.chunk.path)
         self.app.push_screen(
-            Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", near(ordered)), take)
+            Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", near(ordered)), take
+        )
 
     def ask_line(self, path: str, line: int | None) -> None:
         """Say why a line is or is not recalled."""

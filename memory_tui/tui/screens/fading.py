@@ -72,15 +72,19 @@ class FadingView(Report):
     def lines(self, width: int) -> Sequence[Line]:
         """Why nothing fades, or the list."""
         if self.home.tuning is not None and not self._ages:
-            return [*text("Nothing fades: decay is off, so age does not count.", width, "strong"),
-                    *text("a switches decay on, to see what it would take; u takes that back.", width, "muted")]
+            return [
+                *text("Nothing fades: decay is off, so age does not count.", width, "strong"),
+                *text("a switches decay on, to see what it would take; u takes that back.", width, "muted"),
+            ]
         if self.faded is None:
             return text("Looking at the days ahead ...", width, "muted")
         if not self.faded.found:
             return text(f"Nothing that is recalled now is lost to age within {HORIZON} days.", width, "strong")
         head = f" {'when':<16}{'place':<7}{'note':<32}then"
-        return [([(fit(head, width), "muted")], None),
-                *(self._row(number, fade, width) for number, fade in enumerate(self.faded.found))]
+        return [
+            ([(fit(head, width), "muted")], None),
+            *(self._row(number, fade, width) for number, fade in enumerate(self.faded.found)),
+        ]
 
     def _row(self, number: int, fade: Fading, width: int) -> Line:
         start = dt.datetime.fromtimestamp(self._now, dt.UTC).date()
@@ -90,7 +94,9 @@ class FadingView(Report):
         ordinal = wording.ordinal(fade.place)
         pieces: list[Piece] = [
             (f" {fit(when, 16)}", "bad" if not fade.days else "warn" if fade.days <= 30 else ""),
-            (fit(ordinal if fade.days else f"({ordinal})", 7), ""), (fit(place, 32), "")]
+            (fit(ordinal if fade.days else f"({ordinal})", 7), ""),
+            (fit(place, 32), ""),
+        ]
         reason = one_line(wording.reason(fade.verdict))
         pieces.append((f"{reason}  ", "muted"))
         room = width - 57 - len(reason) - 2

@@ -125,8 +125,11 @@ class HistoryView(View):
     def _moved(self) -> None:
         entry = self.query_one(Changes).entry
         if entry is not None:
-            self.run("difference", partial(past.difference, entry=entry, path=self._path),
-                     self.query_one("#difference", DiffList).show)
+            self.run(
+                "difference",
+                partial(past.difference, entry=entry, path=self._path),
+                self.query_one("#difference", DiffList).show,
+            )
         self.update_hints()
 
     def more_places(self) -> tuple[str, ...]:
@@ -155,8 +158,9 @@ class HistoryView(View):
         def answered(answer: str | None) -> None:
             if answer == "yes":
                 self.home.bridge.writes += 1
-                self.run(f"write {self.home.bridge.writes}",
-                         partial(planning.step, kind=kind, number=number), self._done)
+                self.run(
+                    f"write {self.home.bridge.writes}", partial(planning.step, kind=kind, number=number), self._done
+                )
 
         self.run("plan", partial(planning.stepped, kind=kind, number=number), show)
 
@@ -172,15 +176,17 @@ class HistoryView(View):
         def told(message: str | None) -> None:
             if message:
                 self.home.bridge.writes += 1
-                self.run(f"write {self.home.bridge.writes}", partial(past.commit, path=path, message=message),
-                         committed)
+                self.run(
+                    f"write {self.home.bridge.writes}", partial(past.commit, path=path, message=message), committed
+                )
 
         def committed(sentence: str) -> None:
             self.say(sentence)
             self._look()
 
-        self.app.push_screen(Ask("Commit to git", f"{one_line(path)} alone, as it is on disk. Say what was changed.",
-                                 "Commit"), told)
+        self.app.push_screen(
+            Ask("Commit to git", f"{one_line(path)} alone, as it is on disk. Say what was changed.", "Commit"), told
+        )
 
     def _done(self, done: Done) -> None:
         self.say(f"{one_line(done.change.title)}.")

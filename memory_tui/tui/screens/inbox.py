@@ -75,8 +75,12 @@ class InboxView(QueueView):
             self._plan(one, next(other for other in one.actions if other == action))
 
     def _plan(self, one: Suggestion, action: Action) -> None:
-        self.run("plan", partial(inboxing.proposed, one=one, action=action), partial(self._preview, one, action),
-                 self._refused)
+        self.run(
+            "plan",
+            partial(inboxing.proposed, one=one, action=action),
+            partial(self._preview, one, action),
+            self._refused,
+        )
 
     def _by_key(self, key: str) -> None:
         one = self.suggestion
@@ -137,8 +141,10 @@ class InboxView(QueueView):
         def then(decision: Decision) -> None:
             self._decisions.append((decision, before))
             self.put_off(decision.suggestion, decision.until)
-            self.say(f"{one_line(str(one.place))} is {put_off(decision.until) if decision.until else 'asked again'}. "
-                     "u takes it back.")
+            self.say(
+                f"{one_line(str(one.place))} is {put_off(decision.until) if decision.until else 'asked again'}. "
+                "u takes it back."
+            )
 
         self._do(partial(inboxing.decided, one=one, days=days), then)
 
@@ -147,8 +153,10 @@ class InboxView(QueueView):
     def do_undo(self) -> None:
         """Take the last change or decision back."""
         last, before = self._decisions[-1] if self._decisions else (None, 0.0)
-        self._do(partial(inboxing.taken_back, since=self.home.started, last=last, before=before),
-                 partial(self._stepped, "undo"))
+        self._do(
+            partial(inboxing.taken_back, since=self.home.started, last=last, before=before),
+            partial(self._stepped, "undo"),
+        )
 
     def do_redo(self) -> None:
         """Make the last change that was taken back again."""
@@ -166,8 +174,9 @@ class InboxView(QueueView):
             self.put_off(outcome.suggestion, outcome.until)
             self.say(f"{one_line(str(outcome.suggestion.place))}: the decision is taken back.")
         else:
-            self.say(f"{one_line(outcome.change.title)}. "
-                     f"{'ctrl+r makes it again' if kind == 'undo' else 'u takes it back'}.")
+            self.say(
+                f"{one_line(outcome.change.title)}. {'ctrl+r makes it again' if kind == 'undo' else 'u takes it back'}."
+            )
             self.home.bridge.look()
             self.look()
 
@@ -206,8 +215,10 @@ class InboxView(QueueView):
         """Show or hide what was kept or put off."""
         self.all = not self.all
         count = plural(len(self.hidden), "suggestion")
-        self.say(f"{count} that {'was' if len(self.hidden) == 1 else 'were'} kept or put off "
-                 f"{'shown' if self.all else 'hidden'}.")
+        self.say(
+            f"{count} that {'was' if len(self.hidden) == 1 else 'were'} kept or put off "
+            f"{'shown' if self.all else 'hidden'}."
+        )
         self.show()
 
     def do_sync(self) -> None:

@@ -106,8 +106,11 @@ class IndexView(View):
 
         def switch() -> str:
             engine.set_watching(on)
-            return "The watcher is on: saved files are indexed by themselves." if on else \
-                "The watcher is off: r looks for changed files."
+            return (
+                "The watcher is on: saved files are indexed by themselves."
+                if on
+                else "The watcher is off: r looks for changed files."
+            )
 
         self.home.bridge.tell(switch)
 
@@ -129,9 +132,15 @@ class IndexView(View):
             embed = f"{plural(cost.to_embed, 'text')} to embed" if cost.to_embed else "nothing to embed"
             told = f" That is {embed}, about {max(1.0, cost.seconds):,.0f} s of work{_price(cost)}."
         self.app.push_screen(
-            Confirm("Index everything anew", f"{plural(files, 'note')} will be read and cut into chunks again. Vectors "
-                    f"of text that did not change are reused.{told} Searches go on with the old index meanwhile. No "
-                    "note is changed.", "Reindex"), self._reindex)
+            Confirm(
+                "Index everything anew",
+                f"{plural(files, 'note')} will be read and cut into chunks again. Vectors "
+                f"of text that did not change are reused.{told} Searches go on with the old index meanwhile. No "
+                "note is changed.",
+                "Reindex",
+            ),
+            self._reindex,
+        )
 
     def _reindex(self, yes: bool | None) -> None:
         if yes and self.home.engine is not None:

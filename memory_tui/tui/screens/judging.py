@@ -178,21 +178,25 @@ class Judging(Turning):
         if grade is None or hit is None or shown is None:
             return
         if grade == UNKNOWN:
-            self.change_notebook(desks.keep(question, unanswerable=True),
-                                 "Saved: the notes do not answer this question, so every hit is noise.")
+            self.change_notebook(
+                desks.keep(question, unanswerable=True),
+                "Saved: the notes do not answer this question, so every hit is noise.",
+            )
         elif grade == TAKEN_BACK:
             self.change_notebook(desks.vote(question, hit.chunk, None), "The mark is taken back.")
         else:
             text = shown.evidence.texts.get(hit.chunk.rowid, hit.snippet)
             label = desks.marked(hit, shown.trace, text, grade)
             word = {0: "wrong", 1: "helpful"}.get(grade, "right")
-            self.change_notebook(desks.vote(question, hit.chunk, label),
-                                 f"Marked {word}: line {label.line} of {label.path}.")
+            self.change_notebook(
+                desks.vote(question, hit.chunk, label), f"Marked {word}: line {label.line} of {label.path}."
+            )
 
     def do_save(self) -> None:
         """Keep the question in the notebook."""
-        self.change_notebook(desks.keep(self.question),
-                             "The question is saved; v marks which hits answer it, B lists what is saved.")
+        self.change_notebook(
+            desks.keep(self.question), "The question is saved; v marks which hits answer it, B lists what is saved."
+        )
 
     def do_noise(self) -> None:
         """What unrelated questions score, and whether minScore can keep them out."""

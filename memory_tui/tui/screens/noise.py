@@ -81,8 +81,12 @@ class NoiseView(Report):
             found += text("suggested  none: no minScore is worth what it would lose", width, "warn")
         for doubt in floor.doubts:
             found += text(f"! {wording.doubt(doubt)}", width, "warn")
-        found += text(f"Unrelated: median {floor.percentile(0.5):.3f}, 95 % below {floor.percentile(0.95):.3f}; "
-                      f"cosines {_span(floor.cosines)}", width, "muted")
+        found += text(
+            f"Unrelated: median {floor.percentile(0.5):.3f}, 95 % below {floor.percentile(0.95):.3f}; "
+            f"cosines {_span(floor.cosines)}",
+            width,
+            "muted",
+        )
         return [*found, ([], None), *self._axis(floor, width)]
 
     def _axis(self, floor: NoiseFloor, width: int) -> list[Line]:
@@ -90,19 +94,30 @@ class NoiseView(Report):
         counts = [_histogram(scores) for scores in (floor.nonsense, floor.related)]
         most = max(max(part) for part in counts) or 1
         hits = self._hits()
-        head: list[Piece] = [(fit(" score", 7), "muted"),
-                             (fit(f"{len(floor.nonsense)} unrelated", room), "bad"),
-                             (fit(f"{len(floor.related)} right chunks", room), "good"),
-                             (fit("passing", 12), "muted"), ("hits here", "muted")]
+        head: list[Piece] = [
+            (fit(" score", 7), "muted"),
+            (fit(f"{len(floor.nonsense)} unrelated", room), "bad"),
+            (fit(f"{len(floor.related)} right chunks", room), "good"),
+            (fit("passing", 12), "muted"),
+            ("hits here", "muted"),
+        ]
         rows: list[Line] = [(head, None)]
         gate = _bucket(floor.now.min_score)
         top = max([gate, *hits, *(at for part in counts for at in range(BUCKETS) if part[at])])
         for at in reversed(range(top + 1)):
             passing = floor.curve[min(len(floor.curve) - 1, round(at / BUCKETS * (len(floor.curve) - 1)))]
-            rows.append(([
-                (f" {at / BUCKETS:4.2f}  ", "muted"), (_bar(NONSENSE, counts[0][at], most, room), "bad"),
-                (_bar(paint.TEXT, counts[1][at], most, room), "good"),
-                (f"{passing.nonsense:4.0%} {passing.related:4.0%}   ", "muted"), (hits.get(at, ""), "strong")], None))
+            rows.append(
+                (
+                    [
+                        (f" {at / BUCKETS:4.2f}  ", "muted"),
+                        (_bar(NONSENSE, counts[0][at], most, room), "bad"),
+                        (_bar(paint.TEXT, counts[1][at], most, room), "good"),
+                        (f"{passing.nonsense:4.0%} {passing.related:4.0%}   ", "muted"),
+                        (hits.get(at, ""), "strong"),
+                    ],
+                    None,
+                )
+            )
             if at == gate:
                 label = f"── minScore {floor.now.min_score:.2f} "
                 rows.append(([(label, "mark"), ("─" * max(0, width - len(label)), "rule")], None))
@@ -145,8 +160,10 @@ class NoiseView(Report):
 
 
 def _trade(trade: Trade) -> str:
-    return (f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-            f"{trade.related:.0%} of the right chunks reach it")
+    return (
+        f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
+        f"{trade.related:.0%} of the right chunks reach it"
+    )
 
 
 def _span(values: Sequence[float]) -> str:

@@ -225,8 +225,11 @@ class NoteView(View):
         if self.focused is self.query_one(FindInput):
             places = "1 place" if len(matches) == 1 else f"{len(matches):,} places"
             most = "The first " if len(matches) == MOST else ""
-            self.say(f"{most}{places} in this note." if matches
-                     else f'"{self.query_one(FindInput).value}" is not in this note.')
+            self.say(
+                f"{most}{places} in this note."
+                if matches
+                else f'"{self.query_one(FindInput).value}" is not in this note.'
+            )
 
     def do_to_text(self) -> None:
         """From the find box to the text."""

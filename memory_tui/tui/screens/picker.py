@@ -59,8 +59,10 @@ class Picker(ModalScreen[str | None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Close"), Binding("enter", "take", "Take", priority=True),
-        Binding("down,ctrl+n", "move('down')", "Down"), Binding("up,ctrl+p", "move('up')", "Up", priority=True),
+        Binding("escape", "dismiss(None)", "Close"),
+        Binding("enter", "take", "Take", priority=True),
+        Binding("down,ctrl+n", "move('down')", "Down"),
+        Binding("up,ctrl+p", "move('up')", "Up", priority=True),
         Binding("pagedown,ctrl+d", "move('page_down')", "Page down", priority=True),
         Binding("pageup,ctrl+u", "move('page_up')", "Page up", priority=True),
     ]

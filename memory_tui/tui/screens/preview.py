@@ -35,10 +35,14 @@ class Preview(ModalScreen[str]):
     """y makes the change ("yes"); n, esc, q and enter on the default button do not ("no"); an option is its key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer('yes')", "Yes"), Binding("n,escape,q", "answer('no')", "No"),
-        Binding("j,down", "scroll(1)", "Down"), Binding("k,up", "scroll(-1)", "Up"),
-        Binding("ctrl+d,pagedown,space", "scroll(10)", "Page down"), Binding("ctrl+u,pageup", "scroll(-10)", "Page up"),
-        Binding("left", "app.focus_previous", "Previous"), Binding("right", "app.focus_next", "Next"),
+        Binding("y", "answer('yes')", "Yes"),
+        Binding("n,escape,q", "answer('no')", "No"),
+        Binding("j,down", "scroll(1)", "Down"),
+        Binding("k,up", "scroll(-1)", "Up"),
+        Binding("ctrl+d,pagedown,space", "scroll(10)", "Page down"),
+        Binding("ctrl+u,pageup", "scroll(-10)", "Page up"),
+        Binding("left", "app.focus_previous", "Previous"),
+        Binding("right", "app.focus_next", "Next"),
     ]
 
     def __init__(self, planned: Planned, verb: str, options: Mapping[str, str] | None = None) -> None:

@@ -37,8 +37,13 @@ def near(paths: Sequence[str]) -> Propose:
         name, colon, line = typed.partition(":")
         if not name.strip():
             return paths[:SHOWN]
-        found = process.extract(name.strip().lower(), {path: path.lower() for path in paths}, scorer=fuzz.partial_ratio,
-                                limit=SHOWN, score_cutoff=60)
+        found = process.extract(
+            name.strip().lower(),
+            {path: path.lower() for path in paths},
+            scorer=fuzz.partial_ratio,
+            limit=SHOWN,
+            score_cutoff=60,
+        )
         return [f"{path}{colon}{line}" for _, _, path in found]
 
     return propose
@@ -48,8 +53,10 @@ class Prompt(ModalScreen[str | None]):
     """Enter takes what is typed, tab and a click take a proposal, esc leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Leave"), Binding("tab", "complete", "Complete", priority=True),
-        Binding("down", "choose(1)", "Next"), Binding("up", "choose(-1)", "Previous"),
+        Binding("escape", "leave", "Leave"),
+        Binding("tab", "complete", "Complete", priority=True),
+        Binding("down", "choose(1)", "Next"),
+        Binding("up", "choose(-1)", "Previous"),
     ]
 
     def __init__(self, title: str, hint: str, value: str = "", propose: Propose = nothing) -> None:
@@ -69,8 +76,11 @@ class Prompt(ModalScreen[str | None]):
 
     @property
     def _keys(self) -> str:
-        return "enter takes it   esc leaves" if self._propose is nothing else (
-            "tab completes   down chooses   enter takes   esc leaves")
+        return (
+            "enter takes it   esc leaves"
+            if self._propose is nothing
+            else ("tab completes   down chooses   enter takes   esc leaves")
+        )
 
     def on_mount(self) -> None:
         """The proposals for an empty box."""

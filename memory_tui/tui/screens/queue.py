@@ -162,8 +162,9 @@ class QueueView(View):
     def show(self) -> None:
         """Bring both panes up to date."""
         hidden = self.hidden
-        listed = [one for one in self._looked.found
-                  if (self.all or one.id not in hidden) and self.kind in (None, one.kind)]
+        listed = [
+            one for one in self._looked.found if (self.all or one.id not in hidden) and self.kind in (None, one.kind)
+        ]
         self.query_one(Suggestions).show(listed, hidden, self._sentences(listed))
         self._entitle()
         self._propose()
@@ -197,8 +198,12 @@ class QueueView(View):
             return [(" Looking through the notes ..." if self._progress else " Stopped; r looks again.", "muted")]
         if self.kind is not None:
             return [(" Nothing more of this kind. esc shows all kinds.", "good")]
-        return [(" Nothing needs to be looked at.", "good"), ("", ""), (" Looked for:", "muted"),
-                *((f"   {title}", "muted") for title in TITLES.values())]
+        return [
+            (" Nothing needs to be looked at.", "good"),
+            ("", ""),
+            (" Looked for:", "muted"),
+            *((f"   {title}", "muted") for title in TITLES.values()),
+        ]
 
     def drop(self, one: Suggestion) -> None:
         """What was suggested is done."""
@@ -233,8 +238,13 @@ class QueueView(View):
             self._write()
             return
         known = self._planned.get(one.id)
-        self._shown = Shown(one, known if isinstance(known, Planned) else None, known if isinstance(known, str) else "",
-                            self.hidden.get(one.id, 0.0), self.context().unwritable)
+        self._shown = Shown(
+            one,
+            known if isinstance(known, Planned) else None,
+            known if isinstance(known, str) else "",
+            self.hidden.get(one.id, 0.0),
+            self.context().unwritable,
+        )
         if known is None and changes_notes(one.actions[0]):
             if before is not None and before.suggestion.id == one.id and self._resting:
                 return
@@ -249,8 +259,11 @@ class QueueView(View):
     def _planned_came(self, value: object, error: MemoryTuiError | None) -> None:
         one = self._shown.suggestion if self._shown is not None else None
         if one is not None:
-            self._planned[one.id] = value if isinstance(value, Planned) else (
-                f"{error.message} {error.next_step}" if error is not None else "")
+            self._planned[one.id] = (
+                value
+                if isinstance(value, Planned)
+                else (f"{error.message} {error.next_step}" if error is not None else "")
+            )
             self._propose()
 
     def _write(self) -> None:

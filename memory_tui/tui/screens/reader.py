@@ -39,7 +39,7 @@ class ReaderView(CuratingView):
         super().page_shown(page)
         path, (first, last) = self._first
         if page.whole and self._words and page.path == path and path.startswith("sessions/"):
-            said = [str(line).lower() for line in page.lines[first - 1:last]]
+            said = [str(line).lower() for line in page.lines[first - 1 : last]]
             held = [sum(word in line for word in self._words) for line in said]
             self._words = ()
             if any(held):

@@ -71,8 +71,16 @@ class RecallsView(ListingView):
         for entry in self._shown(log):
             got, style = _got(entry)
             room = 26 if width >= 100 else 12
-            written.append(([(f" {moment(entry.at)}  ", "muted"), (fit(got, room), style),
-                             (fit(one_line(entry.query), max(10, width - room - 24)), "strong")], entry.id))
+            written.append(
+                (
+                    [
+                        (f" {moment(entry.at)}  ", "muted"),
+                        (fit(got, room), style),
+                        (fit(one_line(entry.query), max(10, width - room - 24)), "strong"),
+                    ],
+                    entry.id,
+                )
+            )
             if self._replay is not None and self._replay.entry.id == entry.id:
                 written += [line for words in list(replayed(self._replay))[2:] for line in text(words, width, "", 3)]
         return written or text(f"No recall holds “{self._letters}”; esc shows all.", width, "muted")

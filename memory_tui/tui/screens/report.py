@@ -91,14 +91,18 @@ class Report(View):
 
     def show(self) -> None:
         """Bring the list up to date."""
-        self.query_one(Rows).show(self._written, self.TITLE,
-                                  f"{self._progress} ...  esc stops" if self._progress else self.subtitle())
+        self.query_one(Rows).show(
+            self._written, self.TITLE, f"{self._progress} ...  esc stops" if self._progress else self.subtitle()
+        )
         self.update_hints()
 
     def _written(self, width: int) -> Sequence[Line]:
         if self._error is not None:
-            return [*text("", width), *text(one_line(self._error.message), width, "strong"),
-                    *text(one_line(self._error.next_step), width, "muted")]
+            return [
+                *text("", width),
+                *text(one_line(self._error.message), width, "strong"),
+                *text(one_line(self._error.next_step), width, "muted"),
+            ]
         return self.lines(width)
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:

@@ -82,7 +82,7 @@ def rows_of(hunks: Sequence[Hunk]) -> Iterator[Row]:
 
 def _same(lines: Sequence[bytes], *, first: bool, last: bool) -> Iterator[Row]:
     before = [] if first else lines[:CONTEXT]
-    after = [] if last else lines[max(len(before), len(lines) - CONTEXT):]
+    after = [] if last else lines[max(len(before), len(lines) - CONTEXT) :]
     yield from (Row("", _text(line)) for line in before)
     hidden = len(lines) - len(before) - len(after)
     if hidden == 1:
@@ -132,11 +132,16 @@ class Merging(RowList):
             chosen = self._choices[item.conflict]
             words = "  ".join(f"[{side}]" if side == chosen else f" {side} " for side in ("mine", "theirs", "both"))
             return [(fit(f" {item.text}: {words} {'─' * width}", width), "mark")]
-        taken = item.conflict < 0 or item.who in (self._choices[item.conflict], "") or (
-            self._choices[item.conflict] == "both" and item.who != "base")
+        taken = (
+            item.conflict < 0
+            or item.who in (self._choices[item.conflict], "")
+            or (self._choices[item.conflict] == "both" and item.who != "base")
+        )
         part = wrapped(item.text, width - 9)[line]
-        return [(f" {item.who if line == 0 else '':<7}", _STYLES.get(item.who, "muted")),
-                (part, _STYLES.get(item.who, "") if taken else "lost")]
+        return [
+            (f" {item.who if line == 0 else '':<7}", _STYLES.get(item.who, "muted")),
+            (part, _STYLES.get(item.who, "") if taken else "lost"),
+        ]
 
 
 class Resolve(ModalScreen[bytes]):
@@ -146,9 +151,12 @@ class Resolve(ModalScreen[bytes]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "choose('mine')", "Mine"), Binding("t", "choose('theirs')", "Theirs"),
-        Binding("b", "choose('both')", "Both"), Binding("ctrl+s", "save", "Save"),
-        Binding("escape,q", "dismiss(None)", "Leave"), Binding("j,down,n", "move('down')", "Next"),
+        Binding("m", "choose('mine')", "Mine"),
+        Binding("t", "choose('theirs')", "Theirs"),
+        Binding("b", "choose('both')", "Both"),
+        Binding("ctrl+s", "save", "Save"),
+        Binding("escape,q", "dismiss(None)", "Leave"),
+        Binding("j,down,n", "move('down')", "Next"),
         Binding("k,up,N", "move('up')", "Previous"),
     ]
 
@@ -160,8 +168,11 @@ class Resolve(ModalScreen[bytes]):
     def compose(self) -> ComposeResult:
         """What happened, the three texts, and the buttons."""
         count = len(self._choices)
-        places = "The changes do not touch: saving keeps both." if not count else (
-            f"They touch in {count} place{'' if count == 1 else 's'}: choose for each, then save.")
+        places = (
+            "The changes do not touch: saving keeps both."
+            if not count
+            else (f"They touch in {count} place{'' if count == 1 else 's'}: choose for each, then save.")
+        )
         with Vertical(id="resolve") as box:
             box.border_title = Content(f"{one_line(self._view.path)} was changed by somebody else too")
             yield Static(f"{places} {self._kept}".strip(), id="effect", markup=False)

@@ -90,8 +90,10 @@ class SearchView(Explaining):
         if self.home.engine is None:
             results.say("Opening the index ...", "You can type your question already.")
         elif facts is not None and not facts.rows:
-            results.say(f"There are no notes in {self.home.workspace_name}/ yet, so nothing can be found.",
-                        "Write MEMORY.md or memory/YYYY-MM-DD.md there.")
+            results.say(
+                f"There are no notes in {self.home.workspace_name}/ yet, so nothing can be found.",
+                "Write MEMORY.md or memory/YYYY-MM-DD.md there.",
+            )
         else:
             results.say(INVITATION, HOW, *self._suggestions())
 
@@ -273,10 +275,14 @@ class SearchView(Explaining):
     def more_context(self) -> dict[str, bool]:
         """Answer and knobs."""
         tuning = self.home.tuning
-        return {"answer": self._answer is not None, "undo": bool(tuning and tuning.past),
-                "redo": bool(tuning and tuning.future), "tuned": bool(tuning and tuning.tuned),
-                "written": bool(tuning and tuning.writes),
-                "flips": self.query_one(WhyPane).subject is not None}
+        return {
+            "answer": self._answer is not None,
+            "undo": bool(tuning and tuning.past),
+            "redo": bool(tuning and tuning.future),
+            "tuned": bool(tuning and tuning.tuned),
+            "written": bool(tuning and tuning.writes),
+            "flips": self.query_one(WhyPane).subject is not None,
+        }
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk of the hit under the cursor."""

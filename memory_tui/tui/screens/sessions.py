@@ -49,8 +49,9 @@ class SessionsView(ListingView):
         config = engine.plan.config
         now = dt.datetime.fromtimestamp(engine.now(), dt.UTC).astimezone(time_zone(config))
         today = prompt.daily(now.date())
-        return Flushes(sessions.near(config), str(sessions.folder(config.agent)), today,
-                       (engine.workspace / today).exists())
+        return Flushes(
+            sessions.near(config), str(sessions.folder(config.agent)), today, (engine.workspace / today).exists()
+        )
 
     def do_again(self) -> None:
         """Read the sessions again."""
@@ -67,18 +68,31 @@ class SessionsView(ListingView):
         if not isinstance(found, Flushes):
             return []
         if not found.sessions:
-            return [*text("", width), *text("No session of this agent has a transcript.", width, "strong"),
-                    *text(f"They would be in {one_line(found.folder)}.", width, "muted")]
+            return [
+                *text("", width),
+                *text("No session of this agent has a transcript.", width, "strong"),
+                *text(f"They would be in {one_line(found.folder)}.", width, "muted"),
+            ]
         written: list[Line] = []
         for one in found.sessions:
             decision = one.decision
             style = "warn" if decision.flush else ""
-            written.append(([(f" {_bar(one)} ", style), (fit(one_line(one.session), 36), "strong"),
-                             (f"  used {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.modified))}", "muted")],
-                            one.session))
+            written.append(
+                (
+                    [
+                        (f" {_bar(one)} ", style),
+                        (fit(one_line(one.session), 36), "strong"),
+                        (f"  used {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.modified))}", "muted"),
+                    ],
+                    one.session,
+                )
+            )
             said = f"{'Flush now' if decision.flush else 'No flush'}: {decision.detail}."
-            flushed = "" if one.flushed_at is None else \
-                f" Flushed last at {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.flushed_at))}."
+            flushed = (
+                ""
+                if one.flushed_at is None
+                else f" Flushed last at {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.flushed_at))}."
+            )
             written += text(f"{said}{flushed}", width, style or "muted", _BAR + 3)
         return written
 

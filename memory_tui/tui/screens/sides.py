@@ -66,8 +66,13 @@ def pairs(left: Trace, right: Trace) -> list[Pair]:
     sides = [{c.chunk.rowid: c for c in (*trace.recalled, *trace.lost)} for trace in (left, right)]
     wanted = dict.fromkeys(c.chunk.rowid for c in (*left.recalled, *right.recalled))
     found = [Pair(sides[0].get(rowid), sides[1].get(rowid)) for rowid in wanted]
-    return sorted(found, key=lambda pair: (min(p for p in (place_of(pair.left), place_of(pair.right)) if p),
-                                           place_of(pair.left) or 1000))
+    return sorted(
+        found,
+        key=lambda pair: (
+            min(p for p in (place_of(pair.left), place_of(pair.right)) if p),
+            place_of(pair.left) or 1000,
+        ),
+    )
 
 
 class SidesView(View):
@@ -118,8 +123,10 @@ class SidesView(View):
         both = sum(recalled(pair.left) and recalled(pair.right) for pair in self._pairs)
         only = [sum(recalled(getattr(pair, side)) for pair in self._pairs) - both for side in ("left", "right")]
         self.query_one(Rows).show(
-            self._lines, f"{left.name} | {right.name}",
-            f"both recall {both}, only {left.name} {only[0]}, only {right.name} {only[1]}")
+            self._lines,
+            f"{left.name} | {right.name}",
+            f"both recall {both}, only {left.name} {only[0]}, only {right.name} {only[1]}",
+        )
         self.update_hints()
 
     # --- rows ----------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ class Snooze(ModalScreen[int | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(key, f"put_off({days})", f"{days} days") for key, days in CHOICES),
-        Binding("escape,q", "leave", "Leave"), Binding("down,j", "app.focus_next", "Next"),
+        Binding("escape,q", "leave", "Leave"),
+        Binding("down,j", "app.focus_next", "Next"),
         Binding("up,k", "app.focus_previous", "Previous"),
     ]
 
@@ -38,8 +39,7 @@ class Snooze(ModalScreen[int | None]):
             with Vertical(id="choices"):
                 for key, days in CHOICES:
                     words = f" {days} day{'' if days == 1 else 's'}"
-                    yield Button(Content.assemble((f" {key} ", "bold $primary"), words), id=f"days{days}",
-                                 compact=True)
+                    yield Button(Content.assemble((f" {key} ", "bold $primary"), words), id=f"days{days}", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """A click is its key."""

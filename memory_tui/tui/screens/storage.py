@@ -62,8 +62,17 @@ class StorageView(ListingView):
         written = text("Tables", width, "head")
         for table in found.tables:
             about = fit(table.about, max(0, width - 42))
-            written.append(([(f" {fit(table.name, 12)}", ""), (f"{table.rows:>12,} rows", ""),
-                             (f"{table.bytes / 1e6:>10.2f} MB  ", "strong"), (about, "muted")], table.name))
+            written.append(
+                (
+                    [
+                        (f" {fit(table.name, 12)}", ""),
+                        (f"{table.rows:>12,} rows", ""),
+                        (f"{table.bytes / 1e6:>10.2f} MB  ", "strong"),
+                        (about, "muted"),
+                    ],
+                    table.name,
+                )
+            )
         written += [*text("", width), *text("Files", width, "head")]
         for file in status.storage:
             written += text(f"{file.bytes / 1e6:>8.2f} MB  {home(one_line(file.path))} ({file.what})", width)
@@ -72,9 +81,15 @@ class StorageView(ListingView):
         written += text(_who("It is written by", status.writer), width)
         cost = found.estimate
         price = ", price unknown" if cost.usd is None else f", {cost.usd:.4f} $" if cost.usd else ""
-        written += [*text("", width), *text("Making it anew", width, "head"), *text(
-            f"{plural(cost.files, 'file')} into {plural(cost.chunks, 'chunk')}, {cost.to_embed:,} texts to embed, "
-            f"about {cost.seconds:,.0f} s{price}. Searches go on with the old one meanwhile.", width)]
+        written += [
+            *text("", width),
+            *text("Making it anew", width, "head"),
+            *text(
+                f"{plural(cost.files, 'file')} into {plural(cost.chunks, 'chunk')}, {cost.to_embed:,} texts to embed, "
+                f"about {cost.seconds:,.0f} s{price}. Searches go on with the old one meanwhile.",
+                width,
+            ),
+        ]
         return written
 
 

@@ -24,8 +24,13 @@ if TYPE_CHECKING:
     from memory_tui.overview import Status
 
 STATES: Mapping[str, tuple[str, str]] = {
-    "in use": ("✓", "good"), "waiting": ("○", "muted"), "passed over": ("-", "muted"), "failing": ("!", "bad"),
-    "paused": ("!", "bad"), "given up": ("✗", "bad")}
+    "in use": ("✓", "good"),
+    "waiting": ("○", "muted"),
+    "passed over": ("-", "muted"),
+    "failing": ("!", "bad"),
+    "paused": ("!", "bad"),
+    "given up": ("✗", "bad"),
+}
 """Glyph and style of each state of a provider."""
 
 
@@ -60,8 +65,10 @@ class SupplyView(ListingView):
     def more_context(self) -> dict[str, bool]:
         """Whether a provider waits for the person's word."""
         found = self._found
-        return {"proposal": isinstance(found, Supply) and found.proposal is not None,
-                "agreed": isinstance(found, Supply) and bool(found.agreements)}
+        return {
+            "proposal": isinstance(found, Supply) and found.proposal is not None,
+            "agreed": isinstance(found, Supply) and bool(found.agreements),
+        }
 
     # --- actions -------------------------------------------------------------------------------------------------
 
@@ -97,9 +104,15 @@ class SupplyView(ListingView):
         what = "the texts of all notes"
         if sent is not None:
             what = f"{sent.send:,} texts, about {sent.tokens:,} tokens, {_price(sent)}"
-        self.app.push_screen(Confirm(
-            f"Send the notes to {name}?", f"{host} would get {what}. Texts that look like secrets are kept back. The "
-            "agreement is remembered for this workspace and can be taken back here.", "Send"), answer)
+        self.app.push_screen(
+            Confirm(
+                f"Send the notes to {name}?",
+                f"{host} would get {what}. Texts that look like secrets are kept back. The "
+                "agreement is remembered for this workspace and can be taken back here.",
+                "Send",
+            ),
+            answer,
+        )
 
     def do_revoke(self) -> None:
         """Take every agreement back."""
@@ -114,8 +127,11 @@ class SupplyView(ListingView):
     def work_done(self, done: Done, /) -> None:
         """News of a call, of an agreement, or of everything."""
         if done.kind == "try out":
-            self._tried = done.value if isinstance(done.value, dict) else {
-                "ok": False, "error": done.error.message if done.error else "no answer"}
+            self._tried = (
+                done.value
+                if isinstance(done.value, dict)
+                else {"ok": False, "error": done.error.message if done.error else "no answer"}
+            )
             self.say("The provider answered." if self._tried["ok"] else "The provider did not answer as it should.")
             self.show()
         elif done.kind == "consent":
@@ -150,8 +166,13 @@ class SupplyView(ListingView):
             written += [*text("", width), *text("The next index run", width, "head"), *_forecast(found.forecast, width)]
         if found.agreements:
             written += [*text("", width), *text("Agreed", width, "head")]
-            written += [line for made in found.agreements for line in text(
-                f"{made.provider} at {made.host} may get these notes since {_when(made.at)} ({made.how}).", width)]
+            written += [
+                line
+                for made in found.agreements
+                for line in text(
+                    f"{made.provider} at {made.host} may get these notes since {_when(made.at)} ({made.how}).", width
+                )
+            ]
         return written
 
 
@@ -159,8 +180,9 @@ def _link(link: LinkState, width: int) -> list[Line]:
     glyph, style = STATES[link.state]
     where = f" at {one_line(link.host)}" if link.host else ""
     model = f", {one_line(link.model)}" if link.model else ""
-    written: list[Line] = [([(f" {glyph} ", style), (link.name, "strong"), (f"{where}: {link.state}{model}", "")],
-                            link.name)]
+    written: list[Line] = [
+        ([(f" {glyph} ", style), (link.name, "strong"), (f"{where}: {link.state}{model}", "")], link.name)
+    ]
     written += text(one_line(link.detail), width, "muted", 3) if link.detail else []
     if link.error and link.error != link.detail:
         written += text(one_line(link.error), width, "bad", 3)
@@ -169,8 +191,12 @@ def _link(link: LinkState, width: int) -> list[Line]:
     if link.next_try:
         written += text(f"Asked again at {_when(link.next_try)}.", width, "muted", 3)
     if link.calls:
-        written += text(f"Last call {link.last_ms:.0f} ms; {plural(link.calls, 'call')}, {plural(link.texts, 'text')}.",
-                        width, "muted", 3)
+        written += text(
+            f"Last call {link.last_ms:.0f} ms; {plural(link.calls, 'call')}, {plural(link.texts, 'text')}.",
+            width,
+            "muted",
+            3,
+        )
     return written
 
 
@@ -178,22 +204,36 @@ def _trial(tried: dict[str, Any], width: int) -> list[Line]:
     if not tried["ok"]:
         why = f"{tried.get('error', 'no answer')} {tried.get('nextStep', '')}"
         return text(f"Failed: {one_line(why)}", width, "bad")
-    return text(f"{tried['provider']} {tried['model']}: {tried['dims']} dimensions in {tried['ms']:.0f} ms, norm "
-                f"{tried['norm']:.4f}, similarity to itself {tried['selfSimilarity']:.4f}.", width, "good")
+    return text(
+        f"{tried['provider']} {tried['model']}: {tried['dims']} dimensions in {tried['ms']:.0f} ms, norm "
+        f"{tried['norm']:.4f}, similarity to itself {tried['selfSimilarity']:.4f}.",
+        width,
+        "good",
+    )
 
 
 def _forecast(found: Forecast, width: int) -> list[Line]:
     where = f"{found.provider} at {one_line(found.host)}" if found.elsewhere else f"{found.provider}, on this machine"
-    written = text(f"{where}: {plural(found.files, 'file')}, {plural(found.chunks, 'chunk')}, {found.cached:,} cached, "
-                   f"{found.send:,} to embed, about {found.tokens:,} tokens.", width)
+    written = text(
+        f"{where}: {plural(found.files, 'file')}, {plural(found.chunks, 'chunk')}, {found.cached:,} cached, "
+        f"{found.send:,} to embed, about {found.tokens:,} tokens.",
+        width,
+    )
     if found.elsewhere:
         written += text(f"Price: {_price(found)}.", width)
-        kept = f"{plural(found.withheld, 'text')} that look like secrets are kept back." if found.withholding else \
-            "Nothing is kept back: remote.withholdSecrets is off."
+        kept = (
+            f"{plural(found.withheld, 'text')} that look like secrets are kept back."
+            if found.withholding
+            else "Nothing is kept back: remote.withholdSecrets is off."
+        )
         written += text(kept, width, "" if found.withholding else "warn")
     for flagged in found.flagged[:20]:
-        written += text(f"{one_line(flagged.path)}:{flagged.start_line}-{flagged.end_line} looks like "
-                        f"{', '.join(flagged.kinds)}", width, "warn", 3)
+        written += text(
+            f"{one_line(flagged.path)}:{flagged.start_line}-{flagged.end_line} looks like {', '.join(flagged.kinds)}",
+            width,
+            "warn",
+            3,
+        )
     return written
 
 

@@ -72,8 +72,11 @@ class SweepView(Report):
             rows += text("Judge more hits with v: questions with a right line are what is needed.", width, "muted")
         # The table of the command line, without its verdict and its options.
         table = [line for line in outline.outcome(found) if "--set" not in line][1:]
-        return [*rows, ([], None), *((([(f"  {one_line(line) if not line.startswith(' ') else line}", "")]), None)
-                                     for line in table)]
+        return [
+            *rows,
+            ([], None),
+            *((([(f"  {one_line(line) if not line.startswith(' ') else line}", "")]), None) for line in table),
+        ]
 
     def do_apply(self) -> None:
         """Turn the knobs as the outcome says."""

@@ -19,7 +19,10 @@ TAKEN_BACK, UNKNOWN = -1, -2
 """Answers beside grades: no mark any more, and the notes do not answer this question at all."""
 
 CHOICES: tuple[tuple[str, str, int], ...] = (
-    ("y", "answers (2)", 2), ("1", "helps", 1), ("n", "wrong (0)", 0), ("-", "take back", TAKEN_BACK),
+    ("y", "answers (2)", 2),
+    ("1", "helps", 1),
+    ("n", "wrong (0)", 0),
+    ("-", "take back", TAKEN_BACK),
     ("x", "the notes do not know", UNKNOWN),
 )
 
@@ -28,8 +31,11 @@ class Vote(ModalScreen[int | None]):
     """A strip of choices; esc leaves things as they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,2", "vote(2)", "Answers"), Binding("1", "vote(1)", "Helps"), Binding("n,0", "vote(0)", "Wrong"),
-        Binding("minus", f"vote({TAKEN_BACK})", "Take back"), Binding("x", f"vote({UNKNOWN})", "Unknown"),
+        Binding("y,2", "vote(2)", "Answers"),
+        Binding("1", "vote(1)", "Helps"),
+        Binding("n,0", "vote(0)", "Wrong"),
+        Binding("minus", f"vote({TAKEN_BACK})", "Take back"),
+        Binding("x", f"vote({UNKNOWN})", "Unknown"),
         Binding("escape,q", "leave", "Leave"),
     ]
 
@@ -47,8 +53,9 @@ class Vote(ModalScreen[int | None]):
 
     def _buttons(self) -> Iterable[Button]:
         for key, words, grade in CHOICES:
-            yield Button(Content.assemble((f" {key} ", "bold $primary"), f" {words}"), id=f"grade{grade + 2}",
-                         compact=True)
+            yield Button(
+                Content.assemble((f" {key} ", "bold $primary"), f" {words}"), id=f"grade{grade + 2}", compact=True
+            )
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """A click is its key."""

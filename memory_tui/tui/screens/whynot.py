@@ -52,8 +52,9 @@ class WhyNotView(View):
         del keep
         engine, tuning = self.home.engine, self.home.tuning
         if engine is not None and tuning is not None:
-            self._request = self.home.bridge.follow("line", inquire(
-                engine, self._asked, tuning.days, tuning.settings, self._path, self._line))
+            self._request = self.home.bridge.follow(
+                "line", inquire(engine, self._asked, tuning.days, tuning.settings, self._path, self._line)
+            )
 
     def worked(self, event: Worked) -> None:
         """Show what is known by now."""
@@ -79,8 +80,7 @@ class WhyNotView(View):
     def _subject(self, found: Inquiry) -> Subject:
         answer = found.answer
         candidate = answer.best.candidate if answer.best is not None else None
-        return Subject(answer.evidence, answer.trace, candidate, answer, found.changes, found.questions,
-                       found.working)
+        return Subject(answer.evidence, answer.trace, candidate, answer, found.changes, found.questions, found.working)
 
     @on(WhyPane.Applied)
     def _applied(self, event: WhyPane.Applied) -> None:
@@ -100,8 +100,11 @@ class WhyNotView(View):
     def more_context(self) -> dict[str, bool]:
         """What can be applied and undone."""
         tuning, pane = self.home.tuning, self.query_one(WhyPane)
-        return {"undo": bool(tuning and tuning.past), "answer": True,
-                "flips": bool(pane.subject and pane.subject.flips)}
+        return {
+            "undo": bool(tuning and tuning.past),
+            "answer": True,
+            "flips": bool(pane.subject and pane.subject.flips),
+        }
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk that speaks."""

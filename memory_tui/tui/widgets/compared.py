@@ -17,16 +17,25 @@ if TYPE_CHECKING:
     from memory_tui.index.compare_files import FileComparison
 
 SIGNS: Mapping[str, tuple[str, str, str]] = {
-    "missing": ("○", "missing", "bad"), "stale": ("~", "stale", "warn"), "extra": ("-", "extra", "warn"),
-    "other model": ("!", "model", "bad"), "other chunking": ("±", "chunks", "warn"),
-    "without vector": ("?", "no vector", "warn"), "not compared": ("×", "unknown", "muted"), "": ("✓", "same", "good"),
+    "missing": ("○", "missing", "bad"),
+    "stale": ("~", "stale", "warn"),
+    "extra": ("-", "extra", "warn"),
+    "other model": ("!", "model", "bad"),
+    "other chunking": ("±", "chunks", "warn"),
+    "without vector": ("?", "no vector", "warn"),
+    "not compared": ("×", "unknown", "muted"),
+    "": ("✓", "same", "good"),
 }
 """Glyph, word and style of each difference."""
 MEANINGS: Mapping[str, str] = {
-    "missing": "on disk, and not in their index", "stale": "another text of it is in their index",
-    "extra": "in their index, and no note on disk", "other model": "some chunks are of another embedding model",
-    "other chunking": "cut into other chunks than configured", "without vector": "some chunks have no vector",
-    "not compared": "it could not be compared, with the reason", "": "the same on both sides",
+    "missing": "on disk, and not in their index",
+    "stale": "another text of it is in their index",
+    "extra": "in their index, and no note on disk",
+    "other model": "some chunks are of another embedding model",
+    "other chunking": "cut into other chunks than configured",
+    "without vector": "some chunks have no vector",
+    "not compared": "it could not be compared, with the reason",
+    "": "the same on both sides",
 }
 _STATE = 10
 
@@ -99,12 +108,18 @@ class ComparedFiles(RowList):
     def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
         """Difference, path and what there is to say."""
         if not self._rows:
-            return [("   " if line else " ✓ " if self._all else "   ", "good"),
-                    (wrapped(self._empty, width - 3)[line], "")]
+            return [
+                ("   " if line else " ✓ " if self._all else "   ", "good"),
+                (wrapped(self._empty, width - 3)[line], ""),
+            ]
         file = self._rows[row]
         glyph, word, style = SIGNS[difference_of(file)]
         room, words = self._room(width), self._words(row, width)[line]
         if line:
             return [(" " * (room + _STATE + 5), ""), (words, "muted")]
-        return [(f" {glyph} ", style), (fit(word, _STATE), style), (fit(fit_path(safe(file.path), room), room), ""),
-                (f"  {words}", "muted")]
+        return [
+            (f" {glyph} ", style),
+            (fit(word, _STATE), style),
+            (fit(fit_path(safe(file.path), room), room), ""),
+            (f"  {words}", "muted"),
+        ]

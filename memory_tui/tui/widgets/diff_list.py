@@ -60,5 +60,4 @@ class DiffList(RowList):
         if line.kind in ("file", "hunk"):
             return [(f" {text}", style)]
         numbers = [str(number or "") if part == 0 else "" for number in (line.old, line.new)]
-        return [(f" {numbers[0]:>{self._digits}} {numbers[1]:>{self._digits}} ", "muted"),
-                (f"{mark} {text}", style)]
+        return [(f" {numbers[0]:>{self._digits}} {numbers[1]:>{self._digits}} ", "muted"), (f"{mark} {text}", style)]

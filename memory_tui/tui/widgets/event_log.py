@@ -52,8 +52,13 @@ def words(event: events.Event) -> tuple[str, str, str] | None:
         case events.IndexingPaused():
             return "indexing", "paused" if event.on else "goes on", "warn" if event.on else ""
         case events.KeeperChanged():
-            return "keeper", "this app keeps the index up to date" if event.ours else \
-                f"process {event.pid} keeps the index up to date; this app reads", ""
+            return (
+                "keeper",
+                "this app keeps the index up to date"
+                if event.ours
+                else f"process {event.pid} keeps the index up to date; this app reads",
+                "",
+            )
         case events.ShrinkHeld():
             held = f"{event.missing:,} of {event.known:,} notes ({event.reason})"
             return "vanished", f"{held}: kept until you agree", "bad"

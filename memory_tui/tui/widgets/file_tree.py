@@ -20,8 +20,15 @@ from memory_tui.tui.widgets.rowlist import RowList
 if TYPE_CHECKING:
     from memory_tui.overview import FileRow
 
-SIGNS = {"fresh": ("✓", "good"), "new": ("+", "warn"), "changed": ("~", "warn"), "deleted": ("-", "warn"),
-         "rebuild": ("~", "warn"), "failed": ("!", "bad"), ABSENT: ("○", "muted")}
+SIGNS = {
+    "fresh": ("✓", "good"),
+    "new": ("+", "warn"),
+    "changed": ("~", "warn"),
+    "deleted": ("-", "warn"),
+    "rebuild": ("~", "warn"),
+    "failed": ("!", "bad"),
+    ABSENT: ("○", "muted"),
+}
 """The glyph and style of each state; the word stands beside it."""
 
 
@@ -56,8 +63,11 @@ class FileTree(RowList):
         self._groups = groups(rows, today)
         newest = next((g.key for g in self._groups if g.key[:2] in ("19", "20")), "")
         for group in self._groups:
-            self._open.setdefault(group.key, group.key in ("start", "today", "yesterday", "9999-week", "evergreen",
-                                                           newest) or len(self._groups) <= 4)
+            self._open.setdefault(
+                group.key,
+                group.key in ("start", "today", "yesterday", "9999-week", "evergreen", newest)
+                or len(self._groups) <= 4,
+            )
         self._relist(self.key if not first else _first_file(self._groups))
 
     def filter(self, text: str) -> int:
@@ -131,7 +141,7 @@ class FileTree(RowList):
             self._fold(group, True)
 
     def _group(self) -> Group | None:
-        return next((row for row in reversed(self._rows[:self.cursor + 1]) if isinstance(row, Group)), None)
+        return next((row for row in reversed(self._rows[: self.cursor + 1]) if isinstance(row, Group)), None)
 
     def _fold(self, group: Group, is_open: bool) -> None:
         self._open[group.key] = is_open

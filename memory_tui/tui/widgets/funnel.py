@@ -22,11 +22,20 @@ Cut = Literal["pool", "age", "minScore", "mmr", "limit", "disk"]
 """Where a chunk can be lost."""
 
 _VERDICTS: dict[Cut, type[Verdict]] = {
-    "age": LoweredByDecay, "minScore": BelowMinScore, "mmr": DisplacedByMmr, "limit": BeyondLimit}
+    "age": LoweredByDecay,
+    "minScore": BelowMinScore,
+    "mmr": DisplacedByMmr,
+    "limit": BeyondLimit,
+}
 
 WORDS: dict[Cut, str] = {
-    "pool": "Not proposed by either side", "age": "Under minScore only by age", "minScore": "Under minScore",
-    "mmr": "Displaced by mmr", "limit": "Over the limit", "disk": "Not searchable as they are on disk"}
+    "pool": "Not proposed by either side",
+    "age": "Under minScore only by age",
+    "minScore": "Under minScore",
+    "mmr": "Displaced by mmr",
+    "limit": "Over the limit",
+    "disk": "Not searchable as they are on disk",
+}
 SEPARATOR = " > "
 
 
@@ -50,9 +59,11 @@ def stages(trace: Trace, *, short: bool = False) -> list[Stage]:
     def word(text: str) -> str:
         return "" if short else f" {text}"
 
-    parts = [Stage(f"{funnel.chunks:,} chunks", "disk" if trace.unsearchable else None),
-             Stage(f"vec {funnel.vector_pool}, text {funnel.text_pool}"),
-             Stage(f"{funnel.candidates}{word('together')}", "pool")]
+    parts = [
+        Stage(f"{funnel.chunks:,} chunks", "disk" if trace.unsearchable else None),
+        Stage(f"vec {funnel.vector_pool}, text {funnel.text_pool}"),
+        Stage(f"{funnel.candidates}{word('together')}", "pool"),
+    ]
     if funnel.removed_by_decay:
         parts.append(Stage(f"{funnel.removed_by_decay} {'aged' if short else 'lost to age'}", "age"))
     if trace.floor > 0:
@@ -73,8 +84,11 @@ def outside(trace: Trace, evidence: Evidence) -> list[tuple[ChunkRef, float]]:
     """Chunks that neither side proposed, with their cosine, nearest first; those that any profile could propose."""
     inside = {candidate.chunk.rowid for part in (trace.recalled, trace.lost) for candidate in part}
     cosine = evidence.cosine
-    found = [(ref, float(cosine[row]) if cosine is not None else 0.0) for row, ref in evidence.refs.items()
-             if ref.rowid not in inside]
+    found = [
+        (ref, float(cosine[row]) if cosine is not None else 0.0)
+        for row, ref in evidence.refs.items()
+        if ref.rowid not in inside
+    ]
     return sorted(found, key=lambda pair: -pair[1])
 
 

@@ -42,8 +42,12 @@ def mark(move: Move) -> tuple[str, str]:
 def summary(effect: Effect) -> str:
     """The effect in a few words."""
     marks = [mark(move)[0] for move in effect.moves]
-    counts = [(marks.count("new"), "new"), (marks.count("out"), "out"),
-              (sum(word[0] in "+-" for word in marks), "moved"), (marks.count("="), "as before")]
+    counts = [
+        (marks.count("new"), "new"),
+        (marks.count("out"), "out"),
+        (sum(word[0] in "+-" for word in marks), "moved"),
+        (marks.count("="), "as before"),
+    ]
     said = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing is recalled, before or after"
     return said + (f"; {effect.without_vector} new by words alone" if effect.without_vector else "")
 
@@ -82,8 +86,12 @@ class Moves(RowList):
             return []
         scores = [number(each.score) if each else "  -  " for each in (move.before, move.after)]
         where = f"{one_line(hit.chunk.path)}:{hit.chunk.start_line}-{hit.chunk.end_line}"
-        return [(f" {move.place_after or '-':>2} ", "strong"), (f"{word:>4} ", style),
-                (f" {scores[0]} → {scores[1]}  ", ""), (fit_path(where, width - 26), "muted")]
+        return [
+            (f" {move.place_after or '-':>2} ", "strong"),
+            (f"{word:>4} ", style),
+            (f" {scores[0]} → {scores[1]}  ", ""),
+            (fit_path(where, width - 26), "muted"),
+        ]
 
 
 class Impact(Vertical):

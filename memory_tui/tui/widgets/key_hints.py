@@ -53,12 +53,16 @@ class KeyHints(Widget):
         """The sentence, or as many hints as fit."""
         if self._said:
             return Content.styled(f" {self._said} ", "bold $text on $warning-muted").truncate(
-                self.size.width, ellipsis=True)
+                self.size.width, ellipsis=True
+            )
         parts: list[Content] = []
         for key, action in self._kept():
             off = bool(action.refuse(self._situation))
-            parts.append(Content.assemble((f" {key}", "$faint" if off else "bold $primary"), " ",
-                                          (f"{action.hint} ", "$faint" if off else "")))
+            parts.append(
+                Content.assemble(
+                    (f" {key}", "$faint" if off else "bold $primary"), " ", (f"{action.hint} ", "$faint" if off else "")
+                )
+            )
         return Content("").join(parts)
 
     def _kept(self) -> list[tuple[str, Action]]:

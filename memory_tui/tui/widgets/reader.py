@@ -134,7 +134,7 @@ class Reader(RowList):
 
     def text_of(self, first: int, last: int) -> str:
         """The text of the lines `first` to `last`, safe to show."""
-        return "\n".join(self.page.lines[first - 1:last]) if self.page else ""
+        return "\n".join(self.page.lines[first - 1 : last]) if self.page else ""
 
     # --- going about ---------------------------------------------------------------------------------------------
 
@@ -219,8 +219,9 @@ class Reader(RowList):
         width, line = self.inner_width, at - self._tops[row]
         if row in self.rules:
             if line == 0:
-                return strip([(fit(f"── {self.rules[row]} {'─' * width}", width), "warn")], width, self._base,
-                             self.style_of)
+                return strip(
+                    [(fit(f"── {self.rules[row]} {'─' * width}", width), "warn")], width, self._base, self.style_of
+                )
             line -= 1
         start, end = self._layout.span(row, line)
         base = self._base_of(row)

@@ -36,8 +36,14 @@ ONE_LINE_FROM = 78
 """Cells from which a hit and its snippet share a line."""
 
 LEGEND: tuple[Piece, ...] = (
-    (paint.VECTOR, "vector"), (" vector  ", "muted"), (paint.TEXT, "text"), (" text  ", "muted"),
-    (paint.ADDED, "added"), (" added  ", "muted"), (paint.LOST, "lost"), (" lost to age ", "muted"),
+    (paint.VECTOR, "vector"),
+    (" vector  ", "muted"),
+    (paint.TEXT, "text"),
+    (" text  ", "muted"),
+    (paint.ADDED, "added"),
+    (" added  ", "muted"),
+    (paint.LOST, "lost"),
+    (" lost to age ", "muted"),
 )
 """What the parts of a bar mean."""
 
@@ -126,8 +132,10 @@ def rows_at(answer: Answer, cut: Cut) -> list[Row]:
     if cut == "disk":
         return [Missing(item) for item in trace.unsearchable]
     if cut == "pool":
-        found = [Outside(ref, cosine, answer.evidence.texts.get(ref.rowid, ""))
-                 for ref, cosine in outside(trace, answer.evidence)]
+        found = [
+            Outside(ref, cosine, answer.evidence.texts.get(ref.rowid, ""))
+            for ref, cosine in outside(trace, answer.evidence)
+        ]
         more = trace.funnel.chunks - trace.funnel.candidates - len(found)
         return [*found, *([Gate(f"and {plural(more, 'chunk')} farther away")] if more > 0 else [])]
     return [Hit(i, len(trace.recalled) + i + 1, False) for i in lost_at(trace, cut)]
@@ -138,8 +146,10 @@ def _over_the_gate(trace: Trace) -> int:
     if trace.floor >= trace.settings.number("query.minScore"):
         return trace.funnel.over_gate - len(trace.recalled)
     # Under the relaxed floor a hit by meaning alone can lose with a higher score than one that passed.
-    return max((i + 1 for i, loser in enumerate(trace.lost)
-                if isinstance(loser.verdict, BeyondLimit | DisplacedByMmr)), default=0)
+    return max(
+        (i + 1 for i, loser in enumerate(trace.lost) if isinstance(loser.verdict, BeyondLimit | DisplacedByMmr)),
+        default=0,
+    )
 
 
 def _limit_label(trace: Trace) -> str:
@@ -166,8 +176,10 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[Piece]:
     """What the score is made of: vector, text and added points, and as dots what age took away."""
     factor = candidate.age.factor
     parts = (
-        (paint.VECTOR, candidate.vector.points * factor), (paint.TEXT, candidate.text.points * factor),
-        (paint.ADDED, candidate.age.points + candidate.date_points), (paint.LOST, candidate.hybrid * (1 - factor)),
+        (paint.VECTOR, candidate.vector.points * factor),
+        (paint.TEXT, candidate.text.points * factor),
+        (paint.ADDED, candidate.age.points + candidate.date_points),
+        (paint.LOST, candidate.hybrid * (1 - factor)),
     )
     drawn = paint.bar(parts, scale, width)
     names = {paint.VECTOR: "vector", paint.TEXT: "text", paint.ADDED: "added", paint.LOST: "lost", " ": ""}
@@ -193,8 +205,7 @@ class Results(RowList):
         self._scale, self._now = 1.0, 0.0
 
     def show(self, answer: Answer, *, compare: bool, keep: bool, cut: Cut | None = None) -> None:
-        """List `answer`, or what was lost at `cut`; with `keep` the cursor stays on its chunk, else it goes to the top.
-        """
+        """List `answer`, or what was lost at `cut`; with `keep` the cursor stays on its chunk, else at the top."""
         key = self.key if keep else None
         self._trace, self._now, self._scale = answer.trace, answer.trace.now, perfect(answer.trace)
         self._marks = changes(answer.trace, answer.baseline) if compare else {}
@@ -265,18 +276,23 @@ class Results(RowList):
                     return []
                 if width >= ONE_LINE_FROM:
                     return self._wide(item, candidate, width)
-                return self._first(item, candidate, width) if line == 0 else \
-                    [(" " * 13, ""), *self._tail(item, candidate, width - 13)]
+                return (
+                    self._first(item, candidate, width)
+                    if line == 0
+                    else [(" " * 13, ""), *self._tail(item, candidate, width - 13)]
+                )
 
     def _wide(self, hit: Hit, candidate: Candidate, width: int) -> list[Piece]:
         room, bar = (22, 10) if width < 100 else (32, 16)
         place = fit(_place(candidate, room, short=True), room)
-        return [*self._head(hit, candidate, bar), (f" {place}  ", "" if hit.recalled else "muted"),
-                *self._tail(hit, candidate, width - room - bar - 22)]
+        return [
+            *self._head(hit, candidate, bar),
+            (f" {place}  ", "" if hit.recalled else "muted"),
+            *self._tail(hit, candidate, width - room - bar - 22),
+        ]
 
     def _first(self, hit: Hit, candidate: Candidate, width: int) -> list[Piece]:
-        return [*self._head(hit, candidate, 14),
-                (f" {_place(candidate, width - 35)}", "" if hit.recalled else "muted")]
+        return [*self._head(hit, candidate, 14), (f" {_place(candidate, width - 35)}", "" if hit.recalled else "muted")]
 
     def _head(self, hit: Hit, candidate: Candidate, bar: int) -> list[Piece]:
         """place, change, score, bar, age"""
@@ -286,8 +302,14 @@ class Results(RowList):
         style = "strong" if hit.recalled else "muted"
         grade = self._grade(candidate.chunk)
         judged = GRADES[min(2, grade)] if grade is not None else (" ", "")
-        return [(f"{hit.place:>3}", style), judged, (f"{mark:>3}", colour), (f" {candidate.score:5.3f} ", style),
-                *score_bar(candidate, self._scale, bar), (f" {_age(candidate, self._now):>5}", "muted")]
+        return [
+            (f"{hit.place:>3}", style),
+            judged,
+            (f"{mark:>3}", colour),
+            (f" {candidate.score:5.3f} ", style),
+            *score_bar(candidate, self._scale, bar),
+            (f" {_age(candidate, self._now):>5}", "muted"),
+        ]
 
     def _tail(self, hit: Hit, candidate: Candidate, room: int) -> list[Piece]:
         snippet = one_line(candidate.snippet[:600])
@@ -326,8 +348,11 @@ def _outside(item: Outside, width: int) -> list[Piece]:
     chunk = item.chunk
     lines = f":{chunk.start_line}-{chunk.end_line}"
     place = fit(fit_path(safe(chunk.path), room - len(lines)) + lines, room)
-    return [(f"  -     cosine {item.cosine:.3f} ", "muted"), (place, ""),
-            (fit(f"  {one_line(item.text[:600])}", width - room - 22), "muted")]
+    return [
+        (f"  -     cosine {item.cosine:.3f} ", "muted"),
+        (place, ""),
+        (fit(f"  {one_line(item.text[:600])}", width - room - 22), "muted"),
+    ]
 
 
 def _missing(item: Unsearchable, width: int) -> list[Piece]:

@@ -26,9 +26,26 @@ class RowList(ScrollView, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("list"))
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "row--cursor", "row--blurred", "row--muted", "row--strong", "row--good", "row--warn", "row--bad",
-        "row--rule", "row--vector", "row--text", "row--added", "row--lost", "row--head", "row--mark", "row--cited",
-        "row--selected", "row--code", "row--link", "row--emphasis", "row--found",
+        "row--cursor",
+        "row--blurred",
+        "row--muted",
+        "row--strong",
+        "row--good",
+        "row--warn",
+        "row--bad",
+        "row--rule",
+        "row--vector",
+        "row--text",
+        "row--added",
+        "row--lost",
+        "row--head",
+        "row--mark",
+        "row--cited",
+        "row--selected",
+        "row--code",
+        "row--link",
+        "row--emphasis",
+        "row--found",
     }
 
     cursor: reactive[int] = reactive(-1, init=False)
@@ -142,8 +159,9 @@ class RowList(ScrollView, can_focus=True):
         """Scroll as little as needed to see the row under the cursor."""
         if 0 <= self.cursor < len(self._tops) - 1:
             top, bottom = self._tops[self.cursor], self._tops[self.cursor + 1]
-            self.scroll_to_region(Region(0, top, self.inner_width, bottom - top), animate=False, force=True,
-                                  immediate=True)
+            self.scroll_to_region(
+                Region(0, top, self.inner_width, bottom - top), animate=False, force=True, immediate=True
+            )
 
     def go(self, row: int, direction: int = 1) -> None:
         """Move the cursor to `row`, or to the next one in `direction` on which it may stand."""

@@ -20,18 +20,25 @@ LABEL = 12
 
 def statements(facts: Facts) -> list[tuple[str, str, str]]:
     """What the truth bar says, in full: label, words, style."""
-    freshness = [f"{facts.fresh:,} fresh", f"{len(facts.pending):,} pending", f"{len(facts.failed):,} failed",
-                 f"{len(facts.left_out):,} left out"]
+    freshness = [
+        f"{facts.fresh:,} fresh",
+        f"{len(facts.pending):,} pending",
+        f"{len(facts.failed):,} failed",
+        f"{len(facts.left_out):,} left out",
+    ]
     return [
         ("search", wording.mode(facts.mode), "" if facts.mode == "hybrid" else "warn"),
         ("rules", f"{facts.profile}  ({facts.profile_origin})", ""),
         ("notes", f"{plural(facts.on_disk, 'file')} on disk: {', '.join(freshness)}", ""),
-        ("index", f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}, "
-                  f"{facts.embedded:,} with a vector, {facts.cached:,} cached", ""),
+        (
+            "index",
+            f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}, "
+            f"{facts.embedded:,} with a vector, {facts.cached:,} cached",
+            "",
+        ),
         ("vectors", f"{facts.vector.words}, {facts.vector.detail}", ""),
         ("words", facts.text.detail, ""),
-        ("provider", _health(facts.provider, facts.model),
-         "" if facts.provider.ok else "bad"),
+        ("provider", _health(facts.provider, facts.model), "" if facts.provider.ok else "bad"),
         ("watcher", "on", "") if facts.watching else ("watcher", _unwatched(facts.watch_detail), "warn"),
         *([("indexing", "paused: saved files wait; z lets it go on", "warn")] if facts.paused else []),
         *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
@@ -113,9 +120,11 @@ class Attention(RowList):
     def show(self, facts: Facts) -> None:
         """List what needs attention; what is left out by rule comes last."""
         key = self.key
-        self._rows = [*((item.path, "failed", item.detail) for item in facts.failed),
-                      *((item.path, item.detail, "waits to be indexed") for item in facts.pending),
-                      *((item.path, "left out", item.detail) for item in facts.left_out)]
+        self._rows = [
+            *((item.path, "failed", item.detail) for item in facts.failed),
+            *((item.path, item.detail, "waits to be indexed") for item in facts.pending),
+            *((item.path, "left out", item.detail) for item in facts.left_out),
+        ]
         counts = [(len(facts.failed), "failed"), (len(facts.pending), "pending"), (len(facts.left_out), "left out")]
         self.border_subtitle = ", ".join(f"{n:,} {word}" for n, word in counts if n)
         self._longest = max((cell_len(safe(path)) for path, _, _ in self._rows), default=0)
@@ -148,5 +157,9 @@ class Attention(RowList):
         room, reason = self._room(width), self._reason(row, width)[line]
         if line:
             return [(" " * (room + 14), ""), (reason, "muted")]
-        return [(f" {glyph} ", style), (fit(state, 9), style), (fit(fit_path(safe(path), room), room), ""),
-                (f"  {reason}", "muted")]
+        return [
+            (f" {glyph} ", style),
+            (fit(state, 9), style),
+            (fit(fit_path(safe(path), room), room), ""),
+            (f"  {reason}", "muted"),
+        ]

@@ -19,5 +19,10 @@ class TooSmall(Widget):
         def side(there: int, needed: int) -> tuple[str, str]:
             return (str(there), "bold reverse $text-error" if there < needed else "bold")
 
-        return Content.assemble(f"memory-tui needs {need_width}x{need_height}; this terminal is ",
-                                side(width, need_width), "x", side(height, need_height), ".")
+        return Content.assemble(
+            f"memory-tui needs {need_width}x{need_height}; this terminal is ",
+            side(width, need_width),
+            "x",
+            side(height, need_height),
+            ".",
+        )

@@ -69,8 +69,14 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
         if left := _left(progress):
             parts.append(Part(left, left.rpartition(", ")[2], 60, "$quiet"))
         if progress.lacking and progress.total:
-            parts.append(Part(f"vectors for {progress.asked:,} of {progress.lacking:,} chunks",
-                              f"vectors {progress.asked:,}/{progress.lacking:,}", 61, "$quiet"))
+            parts.append(
+                Part(
+                    f"vectors for {progress.asked:,} of {progress.lacking:,} chunks",
+                    f"vectors {progress.asked:,}/{progress.lacking:,}",
+                    61,
+                    "$quiet",
+                )
+            )
     if facts.paused:
         parts.append(Part("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
     if facts.shrink:
@@ -78,12 +84,19 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
     if facts.keeper:
         parts.append(Part(f"kept by {facts.keeper}", "reader", 38, "$quiet"))
     if not facts.provider.ok:
-        parts.append(Part(f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
-                          f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}", 84, "$text-error"))
+        parts.append(
+            Part(
+                f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
+                f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}",
+                84,
+                "$text-error",
+            )
+        )
     if facts.mode in LOST:
         parts.append(Part(*LOST[facts.mode], 83, "$text-warning"))
-    parts.append(Part(f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}",
-                      f"{facts.chunks}c/{facts.files}f", 75))
+    parts.append(
+        Part(f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}", f"{facts.chunks}c/{facts.files}f", 75)
+    )
     if facts.pending and progress is None and not _stale(facts):
         parts.append(Part(f"{len(facts.pending)} pending", f"{len(facts.pending)} pending", 85, "$text-warning"))
     if facts.failed:
@@ -120,8 +133,11 @@ def _stale(facts: Facts) -> bool:
 def _mode(facts: Facts, progress: Progress | None) -> Part:
     if progress is not None:
         word = "REBUILDING" if progress.rebuilding else "INDEXING"
-        text = f" {word} {progress.done}/{progress.total} " if progress.total else \
-            f" VECTORS {progress.asked:,}/{progress.lacking:,} "
+        text = (
+            f" {word} {progress.done}/{progress.total} "
+            if progress.total
+            else f" VECTORS {progress.asked:,}/{progress.lacking:,} "
+        )
         return Part(text, text, 99, "bold $text on $primary-muted")
     if facts.mode in ("keywords only", "vectors only"):
         word = wording.mode(facts.mode)
@@ -137,8 +153,10 @@ def _mode(facts: Facts, progress: Progress | None) -> Part:
 def fitted(parts: Sequence[Part], width: int) -> list[tuple[str, str]]:
     """(text, style) of the statements that fit `width` cells, two blanks apart; the weightiest always stay."""
     shown = {i: part.long for i, part in enumerate(parts)}
-    steps = sorted([(part.weight, i, part.short) for i, part in enumerate(parts)]
-                   + [(part.weight + DROPPED_LATER, i, "") for i, part in enumerate(parts)])
+    steps = sorted(
+        [(part.weight, i, part.short) for i, part in enumerate(parts)]
+        + [(part.weight + DROPPED_LATER, i, "") for i, part in enumerate(parts)]
+    )
 
     def length() -> int:
         texts = [text for text in shown.values() if text]

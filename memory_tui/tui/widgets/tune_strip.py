@@ -254,8 +254,9 @@ class TuneStrip(Widget, can_focus=True):
     def _packed_at(self, x: int, y: int) -> tuple[int, float | None] | None:
         """In the strip of few lines: a value, or the scale of the knob under the cursor below the values."""
         cursor = self._at if self.has_focus else -1
-        lines, spans = packed_knobs.placed(self._dials, cursor, self._typed, self.content_size.width - 1,
-                                           tight=bool(self._verdict))
+        lines, spans = packed_knobs.placed(
+            self._dials, cursor, self._typed, self.content_size.width - 1, tight=bool(self._verdict)
+        )
         if self.has_focus and y == min(2, len(lines)) and 1 <= x <= packed_knobs.SLIDER:
             return self._at, (x - 1) / (packed_knobs.SLIDER - 1)
         found = next((span for span in spans if span.y == y and span.start <= x < span.end), None)
@@ -329,13 +330,19 @@ class TuneStrip(Widget, can_focus=True):
             return Content.assemble((fit(f" {dial.knob.label}", LABEL), label), (tail, strong), " ")
         scale = "no effect" if dial.ignored else slider(dial, SLIDER) if dial.slides else " " * SLIDER
         marked = fit(value, VALUE - 1, "right") + ("*" if dial.changed else " ")
-        return Content.assemble((fit(f" {dial.knob.label}", LABEL), label), (marked, strong), " ",
-                                (scale, "$faint" if dial.ignored else "$primary"), " ")
+        return Content.assemble(
+            (fit(f" {dial.knob.label}", LABEL), label),
+            (marked, strong),
+            " ",
+            (scale, "$faint" if dial.ignored else "$primary"),
+            " ",
+        )
 
     def _line(self) -> Content:
         cursor = self._at if self.has_focus else -1
-        lines, _ = packed_knobs.placed(self._dials, cursor, self._typed, self.content_size.width - 1,
-                                       tight=bool(self._verdict))
+        lines, _ = packed_knobs.placed(
+            self._dials, cursor, self._typed, self.content_size.width - 1, tight=bool(self._verdict)
+        )
         if self.has_focus:
             help_line = packed_knobs.explained(self.dial, self.content_size.width) if self.dial else Content("")
             return Content("\n").join([*lines[:2], help_line])

@@ -76,8 +76,11 @@ class WhyPane(RowList):
         super().lay_out(width)
 
     def _title(self, subject: Subject, *, packed: bool) -> str:
-        fate = subject.answer.fate if subject.answer is not None else (
-            subject.candidate.verdict if subject.candidate is not None else None)
+        fate = (
+            subject.answer.fate
+            if subject.answer is not None
+            else (subject.candidate.verdict if subject.candidate is not None else None)
+        )
         verdict = wording.label(fate) if fate is not None else ""
         chunk = subject.candidate.chunk if subject.candidate is not None else None
         place = f"{fit_path(safe(chunk.path), 40)}:{chunk.start_line}-{chunk.end_line}  " if packed and chunk else ""
