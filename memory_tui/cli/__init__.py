@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from memory_tui import __version__
-from memory_tui.cli import agent, app, basic, configure, curate, doctor, hooks, inbox, inquire, provider
+from memory_tui.cli import agent, app, basic, configure, curate, doctor, hooks, inbox, inquire, manual, provider
 from memory_tui.cli.common import Run
 from memory_tui.errors import MemoryTuiError, SettingError
 
-_GROUPS = (app, basic, inquire, configure, curate, agent, hooks, doctor, inbox, provider)
+_GROUPS = (app, basic, inquire, configure, curate, agent, hooks, doctor, inbox, provider, manual)
 _RUN: dict[str, Run] = {name: run for group in _GROUPS for name, run in group.RUN.items()}
 
 EXIT_CODES = """exit codes:
