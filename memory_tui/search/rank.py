@@ -11,7 +11,7 @@ from memory_tui.profiles import Profile
 from memory_tui.search import gate, scoring, snippet
 from memory_tui.search.evidence import Evidence, Rows, Side
 from memory_tui.search.faults import not_copied
-from memory_tui.search.fuse import Rules, age_of, fuse, keyword_hits, mode_of, pools, side_of
+from memory_tui.search.fuse import Rules, age_of, components, keyword_hits, mode_of, pools, score, side_of
 from memory_tui.search.similarity import Similarity
 from memory_tui.search.trace import (
     UNKNOWN_WORDS,
@@ -54,7 +54,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
     lost = ranking.losers()
     nearest, matched = pools(evidence, side, mode, rules.limit)
-    best = float(np.max(numbers.score)) if len(numbers.rows) else None
+    best = float(np.max(ranking.scores.total)) if len(numbers.rows) else None
     return Trace(
         query=evidence.query,
         now=evidence.now,
@@ -131,27 +131,28 @@ class _Ranking:
 
     def __init__(self, evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> None:
         self.evidence, self.side, self.mode, self.rules = evidence, side, mode, rules
-        self.numbers = numbers = fuse(evidence, side, mode, rules)
+        self.numbers = numbers = components(evidence, side, mode, rules)
+        self.scores = scores = score(numbers, [rules])
         self.ages = age_of(evidence, rules.profile)
-        self.order = np.argsort(-numbers.score, kind="stable")
+        self.order = np.argsort(-scores.total[0], kind="stable")
         self.choices: list[MmrPart | None] = [None] * len(self.order)
         if rules.mmr and len(self.order) > 1:
             self._diversify()
         order = self.order
-        relaxes = rules.profile.relaxed_floor and mode == "hybrid"
-        strict = bool((numbers.score >= rules.min_score).any())
-        keyword = keyword_hits(evidence, numbers) if relaxes and not strict else numbers.text_rank > 0
-        self.decided = gate.decide(
+        passing = gate.pass_gate(scores.total, [rules], mode, lambda: keyword_hits(evidence, numbers))
+        self.decided = gate.Decision(
             gate.Question(
-                scores=numbers.score[order],
-                before_decay=numbers.hybrid[order],
-                factors=numbers.factor[order],
-                ages=self.ages.days[evidence.file_of[numbers.rows[order]]],
-                keyword=keyword[order],
+                scores=scores.total[0, order],
+                before_decay=scores.hybrid[0, order],
+                factors=scores.factor[0, order],
+                ages=numbers.days[order],
+                keyword=passing.keyword[order],
+                passed=passing.passed[0, order],
+                floor=float(passing.floor[0, 0]),
+                relaxed=bool(passing.relaxed[0, 0]),
                 min_score=rules.min_score,
                 limit=rules.results,
                 mmr=self.choices,
-                relaxed=min(rules.min_score, rules.text_weight) if relaxes else None,
             )
         )
 
@@ -160,11 +161,11 @@ class _Ranking:
         left = np.ones(len(self.order), dtype=np.bool_)
         left[list(self.decided.recalled)] = False
         places = np.flatnonzero(left)
-        return places[np.argsort(-self.numbers.score[self.order[places]], kind="stable")]
+        return places[np.argsort(-self.scores.total[0, self.order[places]], kind="stable")]
 
     def _diversify(self) -> None:
         refs = [self.evidence.refs[row] for row in self.numbers.rows.tolist()]
-        steps = scoring.mmr(self.numbers.score, self._similarity(refs).row, self.rules.mmr_lambda)
+        steps = scoring.mmr(self.scores.total[0], self._similarity(refs).row, self.rules.mmr_lambda)
         twins = [refs[step.nearest] if step.nearest >= 0 else None for step in steps]
         self.choices = [
             MmrPart(step.relevance, step.similarity, twin, place)
@@ -195,7 +196,7 @@ class _Ranking:
 
     def candidate(self, place: int) -> Candidate:
         """The record of the candidate at `place` in the final order."""
-        evidence, numbers, rules = self.evidence, self.numbers, self.rules
+        evidence, numbers, scores, rules = self.evidence, self.numbers, self.scores, self.rules
         i = int(self.order[place])
         ref, verdict = evidence.refs[int(numbers.rows[i])], self.decided.verdict(place)
         shown = self._snippet(evidence.texts[ref.rowid], isinstance(verdict, Recalled))
@@ -219,10 +220,10 @@ class _Ranking:
                 rules.text_weight,
                 rules.text_weight * text,
             ),
-            hybrid=float(numbers.hybrid[i]),
+            hybrid=float(scores.hybrid[0, i]),
             age=self._age(i),
-            date_points=float(numbers.date[i]),
-            score=float(numbers.score[i]),
+            date_points=float(scores.date[0, i]),
+            score=float(scores.total[0, i]),
             mmr=self.choices[place],
             verdict=verdict,
             snippet=shown.text,
@@ -245,8 +246,8 @@ class _Ranking:
         return AgePart(
             _optional(self.ages.days[file]),
             self.ages.basis[file],
-            float(self.numbers.factor[i]),
-            float(self.numbers.recency[i]),
+            float(self.scores.factor[0, i]),
+            float(self.scores.recency[0, i]),
         )
 
 
