@@ -15,7 +15,9 @@ import itertools
 import os
 import stat
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 if sys.platform != "win32":
@@ -28,6 +30,7 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN
 _END = ".part"
 """How the name of a file ends that is still being written."""
 _TRIES = 5
+_WAIT_SECONDS, _PAUSE_SECONDS = 5.0, 0.002
 _KEEP_SIZE = 1
 """FALLOC_FL_KEEP_SIZE of Linux: room behind the end of a file, which stays where it is."""
 _EXCHANGE = 2
@@ -187,6 +190,40 @@ def create_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
         os.close(descriptor)
 
 
+@contextmanager
+def growing(path: Path, size: int) -> Iterator[Callable[[bytes], None]]:
+    """Write the private file `path` piece by piece behind its first `size` bytes; flushed at the end. Raises OSError.
+
+    For what is fetched: an error leaves what came so far, for the next time. Give it its name with `publish_file`.
+    """
+    descriptor = calls.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, PRIVATE)
+    try:
+        calls.truncate(descriptor, size)
+        os.lseek(descriptor, size, os.SEEK_SET)
+        yield lambda piece: write_all(descriptor, piece)
+        calls.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def publish_file(part: Path, path: Path) -> None:
+    """Give the flushed file `part` the name `path`, unless another has it by now; `part` is gone. Raises OSError."""
+    try:
+        calls.link(part, path)
+    except FileExistsError:
+        calls.unlink(part)
+        return
+    except OSError:  # A file system without second names.
+        if path.exists():
+            calls.unlink(part)
+        else:
+            calls.replace(part, path)
+        sync_folder(path.parent)
+        return
+    sync_folder(path.parent)
+    calls.unlink(part)
+
+
 def remove_file(path: Path) -> bool:
     """Remove the file `path` for good; False when there was none. Raises OSError."""
     try:
@@ -300,12 +337,13 @@ def cut(descriptor: int, pieces: list[tuple[int, bytes]]) -> None:
 def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
     """Write `line`, which ends with a line feed, behind the others of the private file `path`, or nothing of it.
 
-    Only under a lock of the file. A line that a killed process left without its end is ended first, so that it does not
+    One process at a time. A line that a killed process left without its end is ended first, so that it does not
     swallow this one. Raises OSError.
     """
     known = path.exists()
     descriptor = calls.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _PLAIN, PRIVATE)
     try:
+        _wait_for(descriptor)
         if os.fstat(descriptor).st_mode & 0o077:
             calls.chmod(descriptor, PRIVATE)
         size = os.fstat(descriptor).st_size
@@ -319,6 +357,15 @@ def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
             sync_folder(path.parent)
     finally:
         os.close(descriptor)
+
+
+def _wait_for(descriptor: int) -> None:
+    """Have the lock of an open file, until it is closed. Raises OSError when another process keeps it."""
+    until = time.monotonic() + _WAIT_SECONDS
+    while not _hold(descriptor, unknown=True):
+        if time.monotonic() > until:
+            raise OSError(errno.EAGAIN, "Another process keeps it locked")
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _write(descriptor: int, view: memoryview) -> int:
