@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,9 @@ from typing import Any
 from memory_tui.agent import flush, usage
 from memory_tui.config import Agent, Config, state_folder
 from memory_tui.config.tree import Node
-from memory_tui.errors import MemoryTuiError, Unreadable
+from memory_tui.core import atomic
+from memory_tui.errors import IndexUnavailable, MemoryTuiError, Unreadable
+from memory_tui.index import lock
 
 _COMPACTION = "agents.defaults.compaction"
 
@@ -183,14 +184,14 @@ class State:
 
     def done(self, session: str, compactions: int) -> None:
         """Remember that a session was flushed in this compaction cycle. Raises MemoryTuiError."""
-        data = {**self._read(), session: {"compactions": compactions, "at": time.time()}}
-        newest = dict(sorted(data.items(), key=lambda item: item[1].get("at", 0))[-1000:])
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-            with os.fdopen(handle, "w") as file:
-                json.dump(newest, file)
-            Path(name).replace(self.path)
+            atomic.make_folder(self.path.parent)
+            with lock.wait_for(self.path, threading.Event()):
+                data = {**self._read(), session: {"compactions": compactions, "at": time.time()}}
+                newest = dict(sorted(data.items(), key=lambda item: item[1].get("at", 0))[-1000:])
+                atomic.replace_file(self.path, json.dumps(newest).encode("ascii"))
+        except IndexUnavailable as error:
+            raise MemoryTuiError(error.message, "The session may be flushed twice.") from error
         except OSError as error:
             raise MemoryTuiError(
                 f"{self.path} cannot be written: {error.strerror or error}.", "The session may be flushed twice."

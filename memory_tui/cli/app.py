@@ -33,6 +33,7 @@ def _demo(given: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from memory_tui import demo
+    from memory_tui.core import atomic
     from memory_tui.demo import folders
 
     if hasattr(given, "workspace") or hasattr(given, "config"):
@@ -41,7 +42,7 @@ def _demo(given: argparse.Namespace) -> int:
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
     with folders.own() as folder:
         workspace, config = demo.materialize(folder / "workspace", today), folder / "config.json"
-        config.write_text("{}\n", encoding="utf-8")
+        atomic.create_file(config, b"{}\n")
         given_here = options(given)
         # Its folder is gone when it ends, so nobody would find the marks of it again.
         changes = (("recall.marks", "false"), *given_here.changes)

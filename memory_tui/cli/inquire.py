@@ -238,12 +238,13 @@ def _known(metric: str) -> str:
 
 
 def _write_qrels(path: str, found: Notebook) -> None:
+    from memory_tui.core import atomic
     from memory_tui.tune import trec
 
     qrels, topics = trec.export(found)
     try:
-        Path(path).write_text(qrels, "utf-8")
-        Path(f"{path}.topics").write_text(topics, "utf-8")
+        atomic.replace_file(Path(path), qrels.encode("utf-8"), None)
+        atomic.replace_file(Path(f"{path}.topics"), topics.encode("utf-8"), None)
     except OSError as error:
         message = f"The qrels cannot be written to {path}: {error.strerror or error}."
         raise LabelError(message, "Check the path.") from error

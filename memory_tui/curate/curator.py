@@ -6,6 +6,7 @@ a worker thread. Planning reads one or two notes.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from memory_tui.curate.journal import KEEP_DAYS, Entry, Journal, place
 from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.outside import Lent
 from memory_tui.curate.plans import Planner
-from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay
+from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.write import Touching, Written, current, planned, standing, write
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.workspace.roots import Roots
@@ -207,7 +208,15 @@ class Curator:
             written = self._write(entry, change, () if nothing else files)
             written += [Written(file.path, file.before, file.after) for file in files if nothing]
             made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
-            entry = self.journal.settle(entry, "done", made, left=self._clear(entry, written))
+            left = self._clear(entry, written)
+            try:
+                entry = self.journal.settle(entry, "done", made, left=left)
+            except EditRefused as error:
+                self._tell(change.paths)
+                raise Unfinished(
+                    f"The change is made, but the journal could not note that it is whole: {error.message}",
+                    "The next start, or the next change, notes it; undo works from then on.",
+                ) from None
         self._tell(change.paths)
         asked = {file.path: (file.before, file.after) for file in change.files}
         return Done(
@@ -238,9 +247,24 @@ class Curator:
             self._take_back(entry, written, "somebody else changed the same lines")
             raise self._conflict(change, news.view) from None
         except MemoryTuiError as error:
-            self._take_back(entry, written, error.message)
+            self._stopped(entry, files[len(written)], written, error)
             raise
         return written
+
+    def _stopped(self, entry: Entry, file: FileChange, written: list[Written], error: MemoryTuiError) -> None:
+        """After `file` could not be written: all notes as they were, or Unfinished raised, and the intent stays."""
+        if isinstance(error, Unfinished):
+            raise error
+        try:
+            made = recover.is_made(file, current(self.roots, file.path))
+        except MemoryTuiError:
+            made = True
+        if made and file.before != file.after:
+            raise Unfinished(
+                f"{error.message} It may hold the change already.",
+                "The next start, or the next change, looks at it and settles it.",
+            ) from None
+        self._take_back(entry, written, error.message)
 
     def _take_back(self, entry: Entry, written: list[Written], reason: str) -> None:
         """Bring back the notes that were written before another one could not be."""
@@ -248,10 +272,14 @@ class Curator:
         for number, file in reversed(list(enumerate(written))):
             try:
                 write(self.roots, FileChange(file.path, file.after, file.before), swap.tag(entry.id, number) + "b")
-            except (Touching, MemoryTuiError) as error:
+            except Touching as news:
                 half = f"; {file.path} keeps its part, because it has changed again"
-                if isinstance(error, Touching):
-                    self.journal.draft(error.view, entry.title)
+                self.journal.draft(news.view, entry.title)
+            except MemoryTuiError as error:
+                raise Unfinished(
+                    f"{reason} {file.path} was changed before, and could not be changed back: {error.message}",
+                    "The next start, or the next change, finishes the whole or takes it back.",
+                ) from None
         self._clear(entry, written)
         self.journal.settle(entry, "refused", reason=reason + half)
 
@@ -281,10 +309,11 @@ class Curator:
                 if folder is None:
                     continue
                 hidden = swap.tag(entry.id, number)
-                if number < len(written) and not written[number].final:
-                    left += folder.names(hidden)
-                else:
-                    swap.clear(folder, hidden)
+                if number >= len(written) or written[number].final:
+                    with contextlib.suppress(OSError):
+                        # What cannot be removed is looked at again by the next start.
+                        swap.clear(folder, hidden)
+                left += folder.names(hidden)
         return tuple(left)
 
     def _prune(self) -> None:

@@ -31,10 +31,16 @@ if sys.platform == "linux":
     import fcntl
 
     def _try(descriptor: int) -> Quiet:
+        return _ask(descriptor, fcntl.F_RDLCK)
+
+    def _try_alone(descriptor: int) -> Quiet:
+        return _ask(descriptor, fcntl.F_WRLCK)
+
+    def _ask(descriptor: int, kind: int) -> Quiet:
         try:
             # The signal that tells of a waiting writer would end the process; this one is ignored by default.
             fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
-            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, kind)
         except OSError as error:
             # A lease on a file of somebody else, or on a file system without leases, is refused with other errors.
             return Quiet.WRITER if error.errno == errno.EAGAIN else Quiet.UNKNOWN
@@ -53,6 +59,10 @@ else:
         del descriptor
         return Quiet.UNKNOWN
 
+    def _try_alone(descriptor: int) -> Quiet:
+        del descriptor
+        return Quiet.UNKNOWN
+
     def give_back(descriptor: int) -> None:
         """Let those who wait open the file."""
         del descriptor
@@ -61,6 +71,17 @@ else:
         """Whether a lease is held and nobody waits for it."""
         del descriptor
         return False
+
+
+def alone(descriptor: int, seconds: float) -> bool:
+    """Wait up to `seconds` until nobody else has the file open; then nobody can open it until `give_back`.
+
+    `descriptor` must be the only one of this process. False when somebody keeps it open, or the system does not tell.
+    """
+    until = time.monotonic() + seconds
+    while (found := _try_alone(descriptor)) is Quiet.WRITER and time.monotonic() < until:
+        time.sleep(_PAUSE_SECONDS)
+    return found is Quiet.HELD
 
 
 def quiet(descriptor: int, seconds: float) -> Quiet:

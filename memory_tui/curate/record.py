@@ -75,6 +75,13 @@ class Busy(EditRefused):
     exit_status = 1
 
 
+class Unfinished(EditRefused):
+    """A change that an error of the disk cut off. The journal has its texts; the next start or change settles it."""
+
+    code = "unfinished"
+    exit_status = 1
+
+
 class NothingToChange(EditRefused):
     """The note is already as it should become."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from memory_tui.curate import swap
 from memory_tui.curate.folder import Folder, parent
 from memory_tui.curate.merge import merge
-from memory_tui.curate.record import FileChange, ReadOnly, ThreeWay
+from memory_tui.curate.record import FileChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.swap import Moved
 from memory_tui.errors import EditRefused
 from memory_tui.workspace.roots import Roots
@@ -75,6 +75,12 @@ def write(roots: Roots, change: FileChange, hidden: str) -> Written:
         swap.refuse_unwritable(folder, name, change.path)
         try:
             return _rounds(folder, name, change, hidden)
+        except swap.Torn as torn:
+            raise Unfinished(
+                f"{_refused(torn, change.path).message} A part of the text stands in {change.path} and could not be "
+                f"taken out again: {torn.stays.strerror}.",
+                "The next start, or the next change, takes it out.",
+            ) from None
         except OSError as error:
             raise _refused(error, change.path) from None
 
@@ -195,7 +201,7 @@ def _refused(error: OSError, path: str) -> EditRefused:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ReadOnly(f"{path} cannot be written: {error.strerror}.", "Check its file system and its permissions.")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return EditRefused(f"The disk that holds {path} is full; the note is as it was.", "Make room and try again.")
+        return EditRefused(f"The disk that holds {path} is full.", "The note is as it was: make room and try again.")
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR):
         return EditRefused(f"{path} was replaced by a link or a folder.", "Only regular files are changed.")
     return EditRefused(f"{path} cannot be written: {error.strerror or error}.", "Check the disk.")

@@ -6,17 +6,23 @@ file is for people: process id, when that process started, and since when it wri
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
+import stat
 import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from memory_tui.core import atomic
 from memory_tui.errors import Cancelled, IndexBusy, IndexUnavailable
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_HOLDER_BYTES = 4096
 _LOCKED_BYTE = 1 << 20
 """Where Windows locks, behind the text, because others may not read what is locked there."""
 
@@ -61,26 +67,35 @@ class WriterLock:
         Raises IndexUnavailable when the lock file cannot be written.
         """
         path = lock_path(index, role)
+        descriptor = -1
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = atomic.calls.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, 0o600)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "It is not a regular file")
+            if not _lock(descriptor):
+                os.close(descriptor)
+                return None
+            holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
+            atomic.set_contents(descriptor, json.dumps(asdict(holder)).encode())
         except OSError as error:
+            # To close it lets go of the lock too.
+            if descriptor >= 0:
+                os.close(descriptor)
             raise IndexUnavailable(
                 f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder."
             ) from None
-        if not _lock(descriptor):
-            os.close(descriptor)
-            return None
-        holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
-        os.truncate(descriptor, 0)
-        os.write(descriptor, json.dumps(asdict(holder)).encode())
         return cls(path, descriptor)
 
     def release(self) -> None:
         """Let others write. The file stays, empty: removing it would let two processes lock two files of one name."""
-        if self._descriptor >= 0:
-            os.truncate(self._descriptor, 0)
-            os.close(self._descriptor)
-            self._descriptor = -1
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            try:
+                # A name that stays is that of a process which has no lock any more: it stops nobody.
+                with contextlib.suppress(OSError):
+                    atomic.calls.truncate(descriptor, 0)
+            finally:
+                os.close(descriptor)
 
     def __enter__(self) -> WriterLock:
         return self
@@ -122,10 +137,21 @@ def living(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
 def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
     """Who wrote the lock file last and has not released it: the writer that `acquire` met, or one that was killed."""
     try:
-        fields = json.loads(lock_path(index, role).read_text())
+        fields = json.loads(_text(lock_path(index, role)))
         return Holder(int(fields["pid"]), str(fields["started"]), float(fields["since"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def _text(path: Path) -> str:
+    """What a lock file says; nothing that is not a regular file is waited for. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | _PLAIN)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "It is not a regular file")
+        return os.read(descriptor, _HOLDER_BYTES).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
 
 
 def is_alive(who: Holder) -> bool:

@@ -6,9 +6,11 @@ index is written again. Who was killed leaves none, and what others did to the f
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 from pathlib import Path
+
+from memory_tui.core import atomic
 
 UNCLOSED = "it was not closed"
 """What `take` says without a seal."""
@@ -24,12 +26,9 @@ def put(index: Path) -> None:
     seen = _seen(index)
     if seen is None:
         return
-    try:
-        descriptor = os.open(path_of(index), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    except OSError:
-        return
-    with os.fdopen(descriptor, "w") as file:
-        file.write(json.dumps(seen))
+    with contextlib.suppress(OSError):
+        # Without a seal the index is checked when it is opened next.
+        atomic.replace_file(path_of(index), json.dumps(seen).encode("ascii"))
 
 
 def take(index: Path) -> str:
@@ -37,7 +36,7 @@ def take(index: Path) -> str:
     path = path_of(index)
     try:
         text = path.read_text()
-        path.unlink()
+        atomic.remove_file(path)
     except FileNotFoundError:
         return UNCLOSED
     except OSError as error:
