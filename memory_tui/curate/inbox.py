@@ -218,6 +218,9 @@ def _paraphrases(view: View, stopped: Callable[[], bool]) -> Iterator[Suggestion
         return
     for one, other, cosine in close(chunks.vectors, chunks.files, stopped=stopped)[:_MOST_PARAPHRASES]:
         said, again = chunks.texts((one, other))
+        if not (said and again):
+            # The index changed since: what is there now is looked at next time.
+            continue
         if fuzz.ratio(said, again) < NEAR:
             first, second = Place(*chunks.places[one], masked(said)), Place(*chunks.places[other], masked(again))
             yield Suggestion(

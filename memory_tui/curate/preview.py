@@ -56,10 +56,10 @@ def preview(
     `asking` embeds the question, `writing` the new texts; either may be None. Raises IndexUnavailable, Unreadable,
     ProviderError, QueryError, Cancelled.
     """
-    recipe = store.recipe()
-    if recipe is None:
-        raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
     with trial(store) as copy:
+        recipe = copy.recipe()
+        if recipe is None:
+            raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
         before = _answer(copy, query, settings, now, asking)
         missing = put(copy, {file.path: file.after for file in change.files}, recipe, writing)
         after = _answer(copy, query, settings, now, asking)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.engine.supply import withheld_question
-from memory_tui.errors import IndexDamaged, IndexUnavailable
+from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.index.readers import Cancel, Readers
 from memory_tui.search.trace import ChunkRef, Notice
 
@@ -17,16 +18,20 @@ if TYPE_CHECKING:
     from memory_tui.curate.preview import Effect
     from memory_tui.curate.record import Change
     from memory_tui.embed.chain import Chain
+    from memory_tui.embed.provider import Identity
     from memory_tui.engine.upkeep import Upkeep
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.index.store import Store
     from memory_tui.index.vectors import Corpus
     from memory_tui.launch import Plan
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.gather import Dates
+    from memory_tui.search.gather import Asked, Dates
     from memory_tui.settings import Settings
 
 Outcome = TypeVar("Outcome")
+
+_TRIES = 3
+"""How often a question is asked again because the index was made anew between two looks at it."""
 
 
 class Asking:
@@ -60,12 +65,12 @@ class Asking:
                 raise
 
     def look(self, run: Callable[[Store], Outcome]) -> Outcome:
-        """What `run` makes of a read-only connection; of one to nothing where there is no index that can be read.
+        """What `run` makes of one state of the index; of nothing where there is no index that can be read.
 
         Raises Cancelled.
         """
         try:
-            with self.looking() as store:
+            with self.looking() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
             self._upkeep.doubt(error)
@@ -93,34 +98,56 @@ class Asking:
             nothing.close()
 
     def gather(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
-        """What the index knows about `query`. Raises QueryError, Cancelled, IndexUnavailable."""
+        """What the index knows about `query`, all of it in one state. Raises QueryError, Cancelled, IndexUnavailable.
+
+        The provider is asked before the state is held, because a slow one would keep the log from being folded in.
+        """
         from memory_tui.search.gather import Sources, gather
 
         with self.reader() as store, self._upkeep.searching(store) as unsearchable, cancel.around(store.interrupt):
-            corpus, dates = self._current(store)
-            provider = self._chain.of_space(corpus.identity) if corpus.identity and not by_words else None
             notices = self._notices()
-            if provider is not None and (kept_back := withheld_question(provider, query, self._plan.settings)):
-                provider, notices = None, (*notices, kept_back)
-            sources = Sources(
-                store, corpus, dates, provider, unsearchable=unsearchable, notices=notices, first=self._upkeep.first
-            )
-            self._upkeep.first = False
-            return gather(query, sources, now, source)
+            asked = self._embedded(query, store.identity(), by_words=by_words)
+            with self._state(store) as (corpus, dates):
+                if corpus.identity != asked.identity:
+                    # It was made anew with another model just now.
+                    asked = self._embedded(query, corpus.identity, by_words=by_words)
+                sources = Sources(
+                    store, corpus, dates, None, unsearchable=unsearchable, notices=notices, first=self._upkeep.first
+                )
+                self._upkeep.first = False
+                return gather(query, sources, now, source, asked)
+
+    def _embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
+        """The question as it is asked of an index with vectors in the space `identity`."""
+        from memory_tui.search.gather import embed
+
+        provider = self._chain.of_space(identity) if identity and not by_words else None
+        if provider is not None and (kept_back := withheld_question(provider, query, self._plan.settings)):
+            return replace(embed(query, identity, None), notices=(kept_back,))
+        return embed(query, identity, provider)
 
     def why(self, evidence: Evidence, path: str, line: int | None, settings: Settings) -> WhyNot:
-        """Why a line of a note (1-based; None: any of them) was, or was not, recalled. Raises IndexUnavailable."""
+        """Why a line of a note (1-based; None: any of them) was, or was not, recalled.
+
+        Where the index was made anew since, the question is asked again: the rows of `evidence` are of no use then.
+        Raises IndexUnavailable, Cancelled.
+        """
         from memory_tui.explain import place, whynot
 
-        with self.reader() as store:
-            return whynot.why(evidence, settings, place.look(self._plan.roots, store, path, line))
+        for _ in range(_TRIES):
+            with self.reader() as store, store.snapshot():
+                if store.meta("uuid") == evidence.uuid:
+                    return whynot.why(evidence, settings, place.look(self._plan.roots, store, path, line))
+            by_words = evidence.cosine is None
+            evidence = self.gather(evidence.query, evidence.now, Cancel(), evidence.source, by_words=by_words)
+        raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")
 
     def preview(self, change: Change, query: str, now: float, settings: Settings) -> Effect:
         """What a change of notes would do to an answer. Raises IndexUnavailable, ProviderError, QueryError."""
         from memory_tui.curate.preview import preview
         from memory_tui.embed import registry
 
-        with self.reader() as store:
+        with self.reader() as store, store.snapshot():
             identity = store.identity()
             provider = self._chain.of_space(identity) if identity is not None else None
             # A text that is not saved is sent to nobody.
@@ -144,7 +171,8 @@ class Asking:
         with self._readers.borrow(self._upkeep.path) as store:
             if store is None:
                 return None
-            corpus, _ = self._current(store)
+            with self._state(store) as (corpus, _):
+                pass
         if not corpus.dims:
             return None
         notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == "memory"]
@@ -152,54 +180,67 @@ class Asking:
 
         def texts(rows: Sequence[int]) -> list[str]:
             rowids = [int(corpus.rowids[notes[row]]) for row in rows]
-            with self.reader() as store:
-                found = store.texts(rowids)
+            with self.reader() as store, store.snapshot():
+                found = store.texts(rowids) if store.meta("uuid") == corpus.uuid else {}
             return [found.get(rowid, "") for rowid in rowids]
 
         return Chunks(places, texts, corpus.file_of[notes], corpus.vectors(notes))
 
     def sample(self) -> tuple[ChunkRef, str] | None:
         """A chunk from the middle of the index with its text; None when there is none."""
-        with self.reader() as store:
-            corpus, _ = self._current(store)
-            if not len(corpus):
-                return None
-            row = len(corpus) // 2
-            rowid = int(corpus.rowids[row])
-            ref = ChunkRef(
-                rowid,
-                corpus.chunk_id(row),
-                corpus.path(row),
-                corpus.files.sources[corpus.file_of[row]],
-                int(corpus.start_lines[row]),
-                int(corpus.end_lines[row]),
-            )
-            return ref, store.texts([rowid])[rowid]
+        with self.reader() as store, self._state(store) as (corpus, _):
+            return _sample(store, corpus)
 
     def remeasured(self) -> float | None:
         """How like its stored vector that chunk is when it is embedded anew, as a cosine; None without vectors."""
         from memory_tui.index.vectors import vectors_of
         from memory_tui.search.scoring import cosine
 
-        found, provider = self.sample(), self._chain.provider()
-        with self.reader() as store:
-            corpus, _ = self._current(store)
+        provider = self._chain.provider()
+        with self.reader() as store, self._state(store) as (corpus, _):
+            found = _sample(store, corpus)
             if found is None or provider is None or corpus.identity != provider.identity:
                 return None
             stored = vectors_of(store, corpus, corpus.rows_of([found[0].rowid]))
-            if not stored.any():
-                # It may have been withheld, so it must not be sent now.
-                return None
-            return float(cosine(stored, provider.embed([found[1]], "document")[0])[0])
+        if not stored.any():
+            # It may have been withheld, so it must not be sent now.
+            return None
+        return float(cosine(stored, provider.embed([found[1]], "document")[0])[0])
+
+    @contextmanager
+    def _state(self, store: Store) -> Iterator[tuple[Corpus, Dates]]:
+        """One state of the index for everything that is read inside, with its chunks in memory."""
+        with ExitStack() as held:
+            # Under the lock: of two threads the one that comes later must not have the older state.
+            with self._lock:
+                held.enter_context(store.snapshot())
+                current = self._current(store)
+            yield current
 
     def _current(self, store: Store) -> tuple[Corpus, Dates]:
-        """The chunks in memory, brought up to the index's generation."""
+        """The chunks in memory, brought up to the state that `store` holds."""
         from memory_tui.index.vectors import Corpus
         from memory_tui.search.gather import Dates
 
-        with self._lock:
-            first = Corpus.load_once if self._plan.once else Corpus.load
-            corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)
-            if corpus is not self._corpus or self._dates is None:
-                self._corpus, self._dates = corpus, Dates.of(corpus)
-            return corpus, self._dates
+        first = Corpus.load_once if self._plan.once else Corpus.load
+        corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)
+        if corpus is not self._corpus or self._dates is None:
+            self._corpus, self._dates = corpus, Dates.of(corpus)
+        return corpus, self._dates
+
+
+def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
+    """A chunk from the middle of `corpus` with its text; None when there is none."""
+    if not len(corpus):
+        return None
+    row = len(corpus) // 2
+    rowid = int(corpus.rowids[row])
+    ref = ChunkRef(
+        rowid,
+        corpus.chunk_id(row),
+        corpus.path(row),
+        corpus.files.sources[corpus.file_of[row]],
+        int(corpus.start_lines[row]),
+        int(corpus.end_lines[row]),
+    )
+    return ref, store.texts([rowid])[rowid]

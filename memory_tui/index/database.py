@@ -283,6 +283,12 @@ def full(path: Path) -> str:
     )
 
 
+def damaged(path: Path, what: str = "") -> IndexDamaged:
+    """What is to be said of damage in the index at `path`; `what` makes no sense in it."""
+    message = f"The index {path} is damaged{f' ({what})' if what else ''}."
+    return IndexDamaged(message, "memory-tui index moves it aside, and makes it again from the notes.")
+
+
 def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
     """What a person can make of SQLite's `error` on the index at `path`."""
     match error:
@@ -294,7 +300,7 @@ def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
         case apsw.BusyError() | apsw.LockedError():
             return IndexBusy(f"Another program is writing {path} for long.", "Try again when it has finished.")
         case apsw.CorruptError() | apsw.NotADBError():
-            return IndexDamaged(f"The index {path} is damaged.", "It is moved aside and made again from the notes.")
+            return damaged(path)
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             message, step = f"The index {path} cannot be read or written: {error}.", "Check the file, folder and disk."
         case _:

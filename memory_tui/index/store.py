@@ -19,10 +19,11 @@ import numpy.typing as npt
 from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.errors import QueryError
 from memory_tui.index import abilities
-from memory_tui.index.database import Database, Rows, explained
+from memory_tui.index.database import Database, Rows, damaged, explained
 from memory_tui.index.known import FILE, FileRow, Known
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.vec0 import Vec0
+from memory_tui.text.js import sha256_hex
 from memory_tui.text.words import or_query
 from memory_tui.workspace.walk import Settled
 
@@ -158,9 +159,12 @@ class Store(Database):
         return [ChunkRow._make((*row[:-2], bool(row[-2]), row[-1])) for row in rows]
 
     def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
-        """The texts of chunks by rowid; those that are gone are missing."""
+        """The texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged for one that changed."""
         wanted = json.dumps([int(rowid) for rowid in rowids])
-        return dict(self.query("SELECT id, text FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,)))
+        rows = self.query("SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+        if any(not isinstance(text, str) or sha256_hex(text) != digest for _, text, digest in rows):
+            raise damaged(self.path, "a text is not what was indexed")
+        return {rowid: text for rowid, text, _ in rows}
 
     def first_occurrences(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
         """For rowids of repeats: the rowid of the chunk that they repeat."""

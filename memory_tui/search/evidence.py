@@ -104,6 +104,10 @@ class Evidence:
     """Chunks by rowid that were not sent to the provider, with the reason in words."""
     first: bool = False
     """Whether the index was made for this very question."""
+    uuid: str = ""
+    """Of the index: its rowids mean nothing in an index with another one."""
+    source: str = ""
+    """What the question was kept to: memory, sessions, or empty for all."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What one ranking worked out and the next can use, because no knob changes it."""
 

@@ -10,13 +10,14 @@ from typing import Literal
 
 import numpy as np
 
-from memory_tui.embed.provider import Provider, Vectors
+from memory_tui.embed.provider import Identity, Provider, Vectors
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index import abilities, refusals, withheld
+from memory_tui.index.database import damaged
 from memory_tui.index.store import Store
 from memory_tui.index.vectors import Corpus, Flags, cosines, cosines_vec0, distinct, vectors_of
 from memory_tui.search import scoring
-from memory_tui.search.evidence import Age, Evidence, Postings, Rows, Side
+from memory_tui.search.evidence import Age, Evidence, Rows
 from memory_tui.search.faults import ZERO_VECTOR
 from memory_tui.search.matching import Matcher, candidates
 from memory_tui.search.scoring import MOST_CANDIDATES, Floats
@@ -108,20 +109,55 @@ class _Clock:
         self.since = now
 
 
-def gather(query: str, sources: Sources, now: float, source: str = "") -> Evidence:
-    """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its vector in the space `identity`, or why it has none.
 
-    Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
+    `pointless` tells that there is a vector side, and a vector that points nowhere. `seconds` is what embedding took.
+    """
+
+    query: str
+    identity: Identity | None
+    vector: Vectors | None = None
+    pointless: bool = False
+    notices: tuple[Notice, ...] = ()
+    seconds: float = 0.0
+
+
+def embed(query: str, identity: Identity | None, provider: Provider | None) -> Asked:
+    """The vector of `query` in the space `identity` of an index; asks the provider, so it can take seconds.
+
+    Raises QueryError for a query that is too long.
     """
     if len(query) > MAX_QUERY:
         raise QueryError(
             f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
         )
-    clock, corpus, notices = _Clock(), sources.corpus, list(sources.notices)
+    began, asked = time.perf_counter(), Asked(js.trim(query), identity)
+    if identity is not None and provider is not None and asked.query:
+        asked = _embedded(asked, identity, provider)
+    return replace(asked, seconds=time.perf_counter() - began)
+
+
+def gather(query: str, sources: Sources, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
+    """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
+
+    `asked` is the question where it was embedded before. All of the answer is of one state of the index: that of
+    `sources.corpus`, which whoever calls has read in the snapshot that is open, or from an index that nobody writes.
+
+    Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
+    """
+    corpus = sources.corpus
+    embedded = asked or embed(query, corpus.identity, sources.provider)
+    with sources.store.snapshot():
+        return _gather(query, embedded, sources, now, source)
+
+
+def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: str) -> Evidence:
+    corpus, notices = sources.corpus, [*sources.notices, *embedded.notices]
+    clock = _Clock({"embed": embedded.seconds * 1000})
     kept = _of_source(corpus, source)
-    asked = js.trim(query)
-    vector, pointless = _embedded(asked, sources, notices)
-    clock.lap("embed")
+    asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
     day = named_day(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
     full_text = sources.store.full_text()
     matcher = Matcher(sources.store, corpus, kept, full_text, by_text=vector is None)
@@ -153,8 +189,8 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     texts = sources.store.texts(rowids)
-    # A chunk that was replaced since the corpus was read has no text any more; its successor is in the next answer.
-    gone = {row for row, rowid in zip(pool, rowids, strict=True) if rowid not in texts}
+    if len(texts) < len(pool):
+        raise damaged(sources.store.path, "chunks are missing")
     clock.lap("read")
     dates = sources.dates
     return Evidence(
@@ -168,10 +204,10 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
         files=dates.files,
         cosine=cosine,
         embedded=int(np.count_nonzero(corpus.embedded)),
-        nearest=_without(nearest, gone),
-        openclaw=_alive(theirs, gone),
-        recommended=_alive(ours, gone),
-        keywords=replace(single, each=tuple(_alive(side, gone) for side in single.each)) if single else None,
+        nearest=nearest,
+        openclaw=theirs,
+        recommended=ours,
+        keywords=single,
         pointless=pointless,
         full_text=bool(full_text),
         texts=texts,
@@ -184,6 +220,8 @@ def gather(query: str, sources: Sources, now: float, source: str = "") -> Eviden
         withheld={found.rowid: str(found) for found in refusals.found_in(sources.store)}
         | {found.rowid: str(found) for found in withheld.found_in(sources.store)},
         first=sources.first,
+        uuid=corpus.uuid,
+        source=source,
     )
 
 
@@ -227,33 +265,25 @@ def _of_source(corpus: Corpus, source: str) -> Flags | None:
 # --- meaning -------------------------------------------------------------------------------------------------------
 
 
-def _embedded(query: str, sources: Sources, notices: list[Notice]) -> tuple[Vectors | None, bool]:
-    """The query's vector in the space of the index, or None with a notice of why there is no vector side.
-
-    The flag tells that there is a vector side, and a vector that points nowhere.
-    """
-    corpus, provider = sources.corpus, sources.provider
-    if corpus.identity is None or provider is None or not query:
-        return None, False
+def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
+    """The question with its vector in the space of the index, or with a notice of why there is no vector side."""
     try:
         # A remote provider may have to be asked for its dimensions.
         identity = provider.identity
-        if identity != corpus.identity:
-            notices.append(
-                Notice(
-                    "model_mismatch",
-                    f"The index was made with {corpus.identity.provider} {corpus.identity.model}, not "
-                    f"with {identity.provider} {identity.model}: its vectors cannot be compared.",
-                    "Run memory-tui index.",
-                )
+        if identity != wanted:
+            mismatch = Notice(
+                "model_mismatch",
+                f"The index was made with {wanted.provider} {wanted.model}, not "
+                f"with {identity.provider} {identity.model}: its vectors cannot be compared.",
+                "Run memory-tui index.",
             )
-            return None, False
-        vector = provider.embed([query], "query")[0]
+            return replace(asked, notices=(mismatch,))
+        vector = provider.embed([asked.query], "query")[0]
     except ProviderError as error:
-        notices.append(Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step))
-        return None, False
+        notice = Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step)
+        return replace(asked, notices=(notice,))
     # A query without any known token points nowhere; the original skips its vector side as well.
-    return (vector, False) if vector.any() else (None, True)
+    return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
 
 
 def _cosine(sources: Sources, vector: Vectors, kept: Flags | None, matched: Sequence[int]) -> Floats:
@@ -290,14 +320,3 @@ def _without_full_text(*, by_text: bool) -> Notice:
     instead = "a chunk is found when its text holds the letters of a word" if by_text else "vectors answer alone"
     cause = f"There is no full-text search ({reason})" if reason else "The index was made without full-text search"
     return Notice("full_text", f"{cause}: {instead}.", "" if reason else "Run memory-tui index.")
-
-
-def _without(rows: Rows, gone: set[int]) -> Rows:
-    return rows[~np.isin(rows, list(gone))] if gone else rows
-
-
-def _alive(side: Side, gone: set[int]) -> Side:
-    if not gone:
-        return side
-    stay = ~np.isin(side.postings.rows, list(gone))
-    return replace(side, postings=Postings(side.postings.rows[stay], side.postings.bm25[stay]))
