@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_tui.agent import arguments, citations
-from memory_tui.agent.answers import UNTRUSTED, AnswerMode, Clamped, Get, GetAnswer, Hit, Miss, Search, SearchAnswer
+from memory_tui.agent.answers import (
+    UNTRUSTED,
+    AnswerMode,
+    Clamped,
+    Fallback,
+    Get,
+    GetAnswer,
+    Hit,
+    Miss,
+    Search,
+    SearchAnswer,
+)
 from memory_tui.agent.memory import Memory
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording
@@ -161,8 +172,8 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     }
     if trace.provider != "none":
         found["model"] = trace.model
-    if lost := next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None):
-        found["fallback"] = {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")}
+    if (instead := _instead(trace, provider)) is not None:
+        found["fallback"] = instead
     if trace.empty is not None:
         sentence, step = wording.empty(trace.empty, trace.profile)
         found["empty"] = {
@@ -178,6 +189,22 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     if notices := [notice for notice in trace.notices if notice.code not in NOT_COPIED]:
         found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
     return found
+
+
+def _instead(trace: Trace, provider: str) -> Fallback | None:
+    """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
+    told = trace.who.instead if trace.who else None
+    if told is not None:
+        found: Fallback = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
+        if told["model"]:
+            found["model"] = told["model"]
+        if told["since"] is not None:
+            found["since"] = told["since"]
+        if told["retryAt"] is not None:
+            found["retryAt"] = told["retryAt"]
+        return found
+    lost = next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None)
+    return {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")} if lost else None
 
 
 _MODES: dict[Mode, AnswerMode] = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_tui.engine.supply import withheld_question
+from memory_tui.engine.supply import provider_notice, who_answers, withheld_question
 from memory_tui.errors import IndexDamaged, IndexUnavailable
 from memory_tui.index.readers import Cancel, Readers
 from memory_tui.search.trace import ChunkRef, Notice
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.preview import Effect
     from memory_tui.curate.record import Change
     from memory_tui.embed.chain import Chain
+    from memory_tui.embed.who import Who
     from memory_tui.engine.upkeep import Upkeep
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.index.store import Store
@@ -27,6 +29,14 @@ if TYPE_CHECKING:
     from memory_tui.settings import Settings
 
 Outcome = TypeVar("Outcome")
+
+
+def said_once(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
+    """`notices` with what `who` has to say, which is not repeated where the question met the same failure."""
+    said = provider_notice(who)
+    if said is None or any(one.code == said.code and one.message.startswith(said.message) for one in notices):
+        return tuple(notices)
+    return (*notices, said)
 
 
 class Asking:
@@ -106,7 +116,10 @@ class Asking:
                 store, corpus, dates, provider, unsearchable=unsearchable, notices=notices, first=self._upkeep.first
             )
             self._upkeep.first = False
-            return gather(query, sources, now, source)
+            found = gather(query, sources, now, source)
+            # After the question, because it may be the one that the provider failed at.
+            who = who_answers(store, self._chain, self._plan.settings)
+            return replace(found, who=who, notices=said_once(found.notices, who))
 
     def why(self, evidence: Evidence, path: str, line: int | None, settings: Settings) -> WhyNot:
         """Why a line of a note (1-based; None: any of them) was, or was not, recalled. Raises IndexUnavailable."""

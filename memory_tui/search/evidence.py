@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ import numpy.typing as npt
 from memory_tui.search.scoring import Floats
 from memory_tui.search.trace import ChunkRef, Notice, QueryPlan, Unsearchable
 from memory_tui.text.days import named_day
+
+if TYPE_CHECKING:
+    from memory_tui.embed.who import Who
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -104,6 +107,8 @@ class Evidence:
     """Chunks by rowid that were not sent to the provider, with the reason in words."""
     first: bool = False
     """Whether the index was made for this very question."""
+    who: Who | None = None
+    """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What one ranking worked out and the next can use, because no knob changes it."""
 

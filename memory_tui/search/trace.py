@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from memory_tui.settings import Settings
+
+if TYPE_CHECKING:
+    from memory_tui.embed.who import Who
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 UNKNOWN_WORDS = "unknown_words"
@@ -345,3 +348,5 @@ class Trace:
     """The vector pool in retrieval order: chunk, vector score."""
     timings: Mapping[str, float]
     """Milliseconds per stage: embed, vector, text, rank."""
+    who: Who | None = None
+    """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
