@@ -268,11 +268,23 @@ def clamp(results: list[Hit], most: int) -> Clamped | None:
 
 
 def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
-    pending = [item.path for item in trace.unsearchable if item.state == "pending"]
-    if pending:
-        found["stale"] = True
-        found["warning"] = f"Not in this answer as on disk: {_listed(pending)}."
-        found["action"] = "They are being indexed: ask again in a moment, or read them with memory_get."
+    pending = [item for item in trace.unsearchable if item.state == "pending"]
+    if not pending:
+        return
+    found["stale"] = True
+    found["warning"] = f"Not in this answer as on disk: {_listed([item.path for item in pending])}."
+    due = [item for item in pending if not item.patient]
+    settings = trace.settings
+    by_itself = any(settings.on(f"sync.{name}") for name in ("onSearch", "watch"))
+    steps = []
+    if due and by_itself:
+        steps.append("They are being indexed: ask again in a moment, or read them with memory_get.")
+    elif due:
+        steps.append("Nothing indexes them by itself: run memory-tui index, or read them with memory_get.")
+    if len(due) < len(pending):
+        first = next(item for item in pending if item.patient)
+        steps.append(f"Below the threshold, and not being indexed: {one_line(first.path)} ({one_line(first.detail)}).")
+    found["action"] = " ".join(steps)
 
 
 def _listed(paths: Sequence[str]) -> str:

@@ -203,7 +203,8 @@ def who(
         return make.fine("not indexed", active)
     if not chain.makes(space):
         made, now = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
-        reason = f"The index was made with {made}, not with {now}: its vectors cannot be compared."
+        other = f"not with {now}" if made != now else "at another address, with other headers or another length"
+        reason = f"The index was made with {made}, {other}: its vectors cannot be compared."
         return make.lost("other model", Lost(reason, "Run memory-tui index."))
     answering = next((link for link in used if link.name == space.provider), active)
     return make.fine("not asked" if answering.host and not answering.calls else "ok", answering)

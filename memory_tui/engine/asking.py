@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.engine.supply import provider_notice, who_answers, withheld_question
 from memory_tui.errors import IndexDamaged, IndexUnavailable
+from memory_tui.explain.elsewhere import Waiting
+from memory_tui.explain.elsewhere import look as words_elsewhere
 from memory_tui.index.readers import Cancel, Readers
 from memory_tui.search.trace import ChunkRef, Notice
+from memory_tui.workspace.sources import shown
 
 if TYPE_CHECKING:
     from memory_tui.curate.inbox import Chunks
@@ -51,6 +54,7 @@ class Asking:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
+        self._waiting = Waiting(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
         """Stop the searches that run; those that come are refused."""
@@ -119,7 +123,8 @@ class Asking:
             found = gather(query, sources, now, source)
             # After the question, because it may be the one that the provider failed at.
             who = who_answers(store, self._chain, self._plan.settings)
-            return replace(found, who=who, notices=said_once(found.notices, who))
+            elsewhere = words_elsewhere(found, store, self._waiting)
+            return replace(found, who=who, elsewhere=elsewhere, notices=said_once(found.notices, who))
 
     def why(self, evidence: Evidence, path: str, line: int | None, settings: Settings) -> WhyNot:
         """Why a line of a note (1-based; None: any of them) was, or was not, recalled. Raises IndexUnavailable."""

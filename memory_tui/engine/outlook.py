@@ -67,7 +67,7 @@ class Outlook:
             devices=shrink.from_text(store.meta(shrink.KEY)),
         )
         self.unsearchable = tuple(
-            [Unsearchable(f.path, f.state, f.detail) for f in found.stale.values() if f.detail != "rebuild"]
+            [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
             + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
         )
         self.seen, self._at = found, time.monotonic()

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.search.scoring import Floats
-from memory_tui.search.trace import ChunkRef, Notice, QueryPlan, Unsearchable
+from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unsearchable
 from memory_tui.text.days import named_day
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ class Evidence:
     """Whether the index was made for this very question."""
     who: Who | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
+    elsewhere: Elsewhere = field(default_factory=Elsewhere)
+    """Where words stand that no chunk was found to hold."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What one ranking worked out and the next can use, because no knob changes it."""
 
