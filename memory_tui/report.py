@@ -61,7 +61,7 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     from memory_tui.explain import record, wording
 
     if as_json:
-        data(record.plain(outcome))
+        data({**record.plain(outcome), "fallback": engine.who().instead})
         return
     done = [wording.plural(outcome.indexed, "file") + " indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
@@ -115,24 +115,13 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Profile", f"{value.profile} ({value.profile_origin})"),
         ("Provider", f"{_nothing(value, value.provider)} (requested: {value.requested_provider})"),
         ("Model", _nothing(value, value.model)),
-        ("Provider state", value.provider_state),
+        ("Who answers", value.who.sentence),
         ("Indexed", f"{value.files}/{fresh.total} files, {wording.plural(value.chunks, 'chunk')}"),
         ("Freshness", _freshness(value)),
         ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
         ("Vector", _part(value.vector)),
         ("Text", _part(value.fts)),
         ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}, {wording.plural(value.cache['hits'], 'hit')}"),
-        *(
-            [
-                (
-                    "Fallback",
-                    f"{value.fallback['to']} {value.fallback['model']}, instead of {value.fallback['from']}: "
-                    f"{value.fallback['cause']}",
-                )
-            ]
-            if value.fallback
-            else []
-        ),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
     ]

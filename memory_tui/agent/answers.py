@@ -70,7 +70,18 @@ class Miss(TypedDict):
     reason: str
 
 
-Fallback = TypedDict("Fallback", {"from": str, "reason": str})
+Fallback = TypedDict(
+    "Fallback",
+    {
+        "from": str,
+        "to": NotRequired[str],
+        "model": NotRequired[str],
+        "reason": str,
+        "since": NotRequired[float],
+        "retryAt": NotRequired[float],
+    },
+)
+"""What answered instead of the provider that was asked for; `to` none is words alone, times are epoch seconds."""
 
 
 class Empty(TypedDict):

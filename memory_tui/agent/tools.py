@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_tui.agent import arguments, citations
-from memory_tui.agent.answers import UNTRUSTED, AnswerMode, Clamped, Get, GetAnswer, Hit, Miss, Search, SearchAnswer
+from memory_tui.agent.answers import (
+    UNTRUSTED,
+    AnswerMode,
+    Clamped,
+    Fallback,
+    Get,
+    GetAnswer,
+    Hit,
+    Miss,
+    Search,
+    SearchAnswer,
+)
 from memory_tui.agent.memory import Memory
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording
@@ -161,8 +172,8 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     }
     if trace.provider != "none":
         found["model"] = trace.model
-    if lost := next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None):
-        found["fallback"] = {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")}
+    if (instead := _instead(trace, provider)) is not None:
+        found["fallback"] = instead
     if trace.empty is not None:
         sentence, step = wording.empty(trace.empty, trace.profile)
         found["empty"] = {
@@ -178,6 +189,22 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     if notices := [notice for notice in trace.notices if notice.code not in NOT_COPIED]:
         found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
     return found
+
+
+def _instead(trace: Trace, provider: str) -> Fallback | None:
+    """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
+    told = trace.who.instead if trace.who else None
+    if told is not None:
+        found: Fallback = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
+        if told["model"]:
+            found["model"] = told["model"]
+        if told["since"] is not None:
+            found["since"] = told["since"]
+        if told["retryAt"] is not None:
+            found["retryAt"] = told["retryAt"]
+        return found
+    lost = next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None)
+    return {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")} if lost else None
 
 
 _MODES: dict[Mode, AnswerMode] = {
@@ -241,11 +268,23 @@ def clamp(results: list[Hit], most: int) -> Clamped | None:
 
 
 def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
-    pending = [item.path for item in trace.unsearchable if item.state == "pending"]
-    if pending:
-        found["stale"] = True
-        found["warning"] = f"Not in this answer as on disk: {_listed(pending)}."
-        found["action"] = "They are being indexed: ask again in a moment, or read them with memory_get."
+    pending = [item for item in trace.unsearchable if item.state == "pending"]
+    if not pending:
+        return
+    found["stale"] = True
+    found["warning"] = f"Not in this answer as on disk: {_listed([item.path for item in pending])}."
+    due = [item for item in pending if not item.patient]
+    settings = trace.settings
+    by_itself = any(settings.on(f"sync.{name}") for name in ("onSearch", "watch"))
+    steps = []
+    if due and by_itself:
+        steps.append("They are being indexed: ask again in a moment, or read them with memory_get.")
+    elif due:
+        steps.append("Nothing indexes them by itself: run memory-tui index, or read them with memory_get.")
+    if len(due) < len(pending):
+        first = next(item for item in pending if item.patient)
+        steps.append(f"Below the threshold, and not being indexed: {one_line(first.path)} ({one_line(first.detail)}).")
+    found["action"] = " ".join(steps)
 
 
 def _listed(paths: Sequence[str]) -> str:

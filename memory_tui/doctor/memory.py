@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
+_AGAIN = "Mend what the provider names; memory-tui provider --test asks it again."
 
 
 def _whole(engine: Engine) -> Finding:
@@ -41,8 +42,10 @@ def _vectors(engine: Engine) -> Finding:
         return skipped("Only words are searched, as asked.")
     missing = status.chunks - status.embedded
     if missing > 0:
+        who = status.who
+        fix = _REINDEX if who.fine else who.next_step or _AGAIN
         return warning(
-            f"{plural(missing, 'chunk')} of {status.chunks:,} have no vector: meaning cannot find them.", _REINDEX
+            f"{plural(missing, 'chunk')} of {status.chunks:,} have no vector: meaning cannot find them.", fix
         )
     return ok(f"All {status.chunks:,} chunks have a vector of {status.vector['dims']} dimensions.")
 
@@ -51,8 +54,12 @@ def _identity(engine: Engine) -> Finding:
     status = engine.status()
     if not status.model:
         return skipped("No provider has filled the index.")
-    if status.provider != engine.plan.provider and engine.plan.provider not in ("auto", status.provider):
-        return warning(f"The vectors are of {status.provider}, and {engine.plan.provider} is asked for.", _REINDEX)
+    who = status.who
+    if not who.fine:
+        fix = _REINDEX if who.standing == "other model" else who.next_step or _AGAIN
+        return warning(f"The vectors are of {status.provider}, {status.model}. {who.sentence}", fix)
+    if status.freshness.rebuild:
+        return warning(f"The index is made in another way: {'; '.join(status.freshness.rebuild)}.", _REINDEX)
     return ok(f"The vectors are of {status.provider}, {status.model}.")
 
 
@@ -101,10 +108,11 @@ def _writer(engine: Engine) -> Finding:
 def _provider(engine: Engine) -> Finding:
     if engine.plan.provider == "none":
         return skipped("No provider is asked for.")
-    lost = [notice for notice in engine.notices() if notice.code == "provider"]
-    if lost:
-        return failed(lost[0].message, lost[0].next_step or "memory-tui status --deep asks it again.")
-    return ok(f"{engine.plan.provider} ({engine.plan.provider_origin}).")
+    who = engine.who()
+    if who.fine:
+        return ok(f"{engine.plan.provider} ({engine.plan.provider_origin}): {who.sentence}")
+    state = warning if who.answers or who.standing == "fallback starts" else failed
+    return state(who.sentence, who.next_step or _AGAIN)
 
 
 def _provider_call(engine: Engine) -> Finding:

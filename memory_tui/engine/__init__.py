@@ -14,7 +14,7 @@ from memory_tui import launch, providing
 from memory_tui.consent import Consents
 from memory_tui.embed.chain import Chain
 from memory_tui.engine import curating
-from memory_tui.engine.asking import Asking
+from memory_tui.engine.asking import Asking, said_once
 from memory_tui.engine.embedding import Embedding
 from memory_tui.engine.upkeep import Upkeep
 from memory_tui.errors import ProviderError
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.preview import Effect
     from memory_tui.curate.record import Change
     from memory_tui.curate.suggestion import Suggestion
+    from memory_tui.embed.who import Who
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.forecast import Estimate
     from memory_tui.index.sizes import TableSize
@@ -61,7 +62,7 @@ class Engine:
         self._consents = Consents(plan.workspace)
         self._chain = Chain(providing.settings(plan, self._consents), self._provider_failed)
         self._upkeep = Upkeep(plan, self._chain, self._consents, self._tell)
-        self._asking = Asking(plan, self._chain, self._upkeep, self.notices)
+        self._asking = Asking(plan, self._chain, self._upkeep, self._notices)
         self.embedding = Embedding(
             plan, self._chain, self._consents, lambda: self._upkeep.request_sync("provider"), self._asking.looking
         )
@@ -140,13 +141,19 @@ class Engine:
         """Take up what the configuration on disk says now; the settings in force stay. Raises ConfigError."""
         self.plan = launch.renewed(self.plan)
 
+    def who(self) -> Who:
+        """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
+        return self.embedding.who()
+
     def notices(self) -> tuple[Notice, ...]:
         """What a person should know about configuration, index and provider before trusting an answer."""
+        return said_once(self._notices(), self.who())
+
+    def _notices(self) -> tuple[Notice, ...]:
+        """The same, but for who answers."""
         found = [Notice("config", problem) for problem in self.plan.config.problems]
         found += [Notice("index", text) for text in self._upkeep.notices]
         found += self._upkeep.outlook.doubts()
-        if (error := self._chain.error) is not None:
-            found.append(Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step))
         if waiting := self._upkeep.batches.waiting:
             found.append(
                 Notice(
@@ -311,16 +318,16 @@ class Engine:
 
         def look(store: Store) -> Status:
             seen = scan(self.plan.roots, store.settled())
+            freshness, supplied = self._upkeep.freshness(store, seen), self.embedding.supplied(store)
             return overview.status(
                 self.plan,
                 store,
                 seen,
-                self._upkeep.freshness(store, seen),
-                health=self._chain.health(),
+                freshness,
                 watching=(self.watching, self._upkeep.watcher.detail),
                 probe=probe,
-                notices=self.notices(),
-                supplied=self.embedding.supplied(store),
+                notices=said_once(self._notices(), supplied.who),
+                supplied=supplied,
                 paused=self._upkeep.paused,
             )
 

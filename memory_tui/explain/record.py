@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.embed.who import Who
 from memory_tui.explain import wording
 from memory_tui.explain.fates import Fate, ModelMismatch, NoVector, OutsideVectorPool
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
@@ -32,6 +33,8 @@ def camel(name: str) -> str:
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
     """A dataclass as a dictionary with camelCase keys, recursively."""
+    if isinstance(value, Who):
+        return value.as_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {camel(f.name): plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple | list):
@@ -187,5 +190,6 @@ def answer(value: Trace) -> dict[str, Any]:
         "model": value.model,
         "profile": value.profile,
         "mode": value.mode,
+        "fallback": value.who.instead if value.who else None,
         "trace": trace(value),
     }

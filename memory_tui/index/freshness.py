@@ -26,12 +26,13 @@ class FileState:
 
     pending: the next sync indexes or forgets it (`detail` says new, changed, deleted, rebuild, ...). failed: it could
     not be read or cut. changed while read: somebody was writing it each time. missing root: its folder has vanished,
-    and what was indexed of it stays.
+    and what was indexed of it stays. One that is `patient` has not grown enough to be indexed by itself.
     """
 
     path: str
     state: State
     detail: str
+    patient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,8 @@ def _state(note: Found, row: FileRow | None, differs: Difference, thresholds: Th
         return FileState(note.path, "changed while read" if row.state == CHANGED else "failed", row.detail)
     if not differs:
         return None
-    return FileState(note.path, "pending", (thresholds and waits(note, row, thresholds)) or differs)
+    patience = waits(note, row, thresholds) if thresholds else ""
+    return FileState(note.path, "pending", patience or differs, bool(patience))
 
 
 def _reread(note: Found, row: FileRow) -> Difference:

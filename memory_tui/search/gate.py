@@ -125,4 +125,4 @@ def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, 
     if mode == "nothing":
         return NoUsableWord(side.plan.dropped, evidence.pointless)
     missing = tuple(word for word in side.plan.words if side.frequency.get(word, 1) == 0)
-    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR")
+    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR", evidence.elsewhere)

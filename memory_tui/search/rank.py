@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         provider=evidence.provider,
         model=evidence.model,
         generation=evidence.generation,
-        plan=side.plan,
+        plan=replace(side.plan, elsewhere=evidence.elsewhere),
         candidate_limit=rules.limit,
         vector_scale=numbers.vector_scale,
         text_scale=numbers.text_scale,
@@ -77,6 +78,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *evidence.notices,
             *_weights_notice(settings, rules),
             *_meaning_alone(side, mode, ranking),
+            *_waiting(evidence, recalled),
             *_words_alone(evidence, recalled),
             *not_copied(evidence, mode, rules.profile),
         ),
@@ -84,6 +86,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
+        who=evidence.who,
     )
 
 
@@ -93,7 +96,7 @@ def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, .
     asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
     if not asked or not ranking.decided.recalled:
         return ()
-    unmatched = side.plan.unmatched
+    unmatched = replace(side.plan, elsewhere=ranking.evidence.elsewhere).unmatched
     return (
         Notice(
             "meaning_alone",
@@ -101,6 +104,14 @@ def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, .
             "and may have nothing to do with it.",
         ),
     )
+
+
+def _waiting(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
+    """That a note which waits holds a word that no indexed one does; an empty answer says so itself."""
+    if not recalled or not evidence.elsewhere.held:
+        return ()
+    said = evidence.elsewhere.clause
+    return (Notice("waiting", f"{said[0].upper()}{said[1:]}.", "Ask again when it is indexed: memory-tui index."),)
 
 
 def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:

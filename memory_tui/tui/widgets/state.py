@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from memory_tui.explain import wording
 from memory_tui.text.display import one_line, safe
-from memory_tui.tui.facts import Facts, Health
+from memory_tui.tui.facts import Facts
 from memory_tui.tui.paint import Piece, fit, fit_path, plural, wrapped
 from memory_tui.tui.widgets.file_tree import SIGNS
 from memory_tui.tui.widgets.rowlist import RowList
@@ -38,7 +38,7 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ),
         ("vectors", f"{facts.vector.words}, {facts.vector.detail}", ""),
         ("words", facts.text.detail, ""),
-        ("provider", _health(facts.provider, facts.model), "" if facts.provider.ok else "bad"),
+        ("provider", _provider(facts), "" if facts.who.fine else "warn" if facts.who.answers else "bad"),
         ("watcher", "on", "") if facts.watching else ("watcher", _unwatched(facts.watch_detail), "warn"),
         *([("indexing", "paused: saved files wait; z lets it go on", "warn")] if facts.paused else []),
         *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
@@ -61,8 +61,13 @@ def _unwatched(detail: str) -> str:
     return f"off{cause}; r looks for changes, P switches it on"
 
 
-def _health(health: Health, model: str) -> str:
-    return f"{health.words}{model and ', '}{model}" + (f": {health.detail}" if health.detail else "")
+def _provider(facts: Facts) -> str:
+    """Who answers: at length where it is not who was asked for."""
+    who, detail = facts.who, facts.provider.detail
+    if not who.fine:
+        return f"{who.sentence} {who.next_step}".rstrip()
+    model = "" if who.standing == "off" else facts.model
+    return f"{who.label}{model and ', '}{model}{detail and ': '}{detail}"
 
 
 class Statements(RowList):

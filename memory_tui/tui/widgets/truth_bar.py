@@ -89,7 +89,7 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
                 f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
                 f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}",
                 84,
-                "$text-error",
+                "$text-warning" if facts.who.answers else "$text-error",
             )
         )
     if facts.mode in LOST:
