@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ScreenStackError
 from textual.binding import BindingType
 from textual.command import Provider
@@ -30,6 +30,7 @@ from memory_tui.tui.facts import Facts
 from memory_tui.tui.marking import Marking
 from memory_tui.tui.modes import VIEWS, make
 from memory_tui.tui.theme import THEMES, first_theme, greys
+from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.widgets.event_log import KEPT
 from memory_tui.tui.widgets.truth_bar import Progress
 
@@ -86,6 +87,7 @@ class MemoryApp(Doing):
         self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
         self.started = time.time()
         self.recalled = Marking()
+        self.typed_ahead = TypedAhead(self, super().on_event)
         self._query = query
         self._told_facts = 0.0
         self.add_modes(VIEWS)
@@ -129,6 +131,13 @@ class MemoryApp(Doing):
         """
         with suppress(ScreenStackError):
             super().clear_selection()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Give keys to the panes one by one, everything else at once."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:
+            await self.typed_ahead.take(event)
+        else:
+            await super().on_event(event)
 
     def on_mount(self) -> None:
         """Open the engine beside the first frame."""

@@ -55,7 +55,7 @@ class SearchView(Explaining):
         with Horizontal(id="panes"):
             yield Results()
             yield WhyPane()
-        yield TuneStrip()
+        yield TuneStrip(self)
         yield Funnel()
 
     def on_mount(self) -> None:
