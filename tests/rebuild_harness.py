@@ -89,7 +89,7 @@ class Asking:
                 hits, found = self._ask(query, rng)
             except MemoryTuiError as error:
                 hits, found = 0, [f"{error.code}: {error.message}"]
-            except Exception as error:  # a thread that dies would look like one that is content
+            except Exception as error:  # noqa: BLE001 - a thread that dies would look like one that is content
                 hits, found = 0, [f"{type(error).__name__}: {error}"]
             with self._lock:
                 self.answers += 1
