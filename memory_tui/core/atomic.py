@@ -278,12 +278,14 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 def set_contents(descriptor: int, data: bytes) -> None:
     """Let an open file hold `data` and nothing else; not flushed, for what only living processes read. Raises OSError.
 
-    After an error the file is empty, or cannot be changed at all.
+    It is written over what is there, so that data of the same length needs no room on a full disk. After an error the
+    file is empty, or cannot be changed at all.
     """
-    calls.truncate(descriptor, 0)
     os.lseek(descriptor, 0, os.SEEK_SET)
     try:
         write_all(descriptor, data)
+        if os.fstat(descriptor).st_size > len(data):
+            calls.truncate(descriptor, len(data))
     except OSError:
         calls.truncate(descriptor, 0)
         raise
