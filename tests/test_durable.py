@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import shutil
 import subprocess
 import sys
@@ -13,11 +14,20 @@ import pytest
 from helpers_curate import curator, hidden, put
 from helpers_faults import ERRORS, Failing, count, fill, on, small_disk
 
+from memory_tui.agent import log_file, session_hook
+from memory_tui.agent.sessions import State
+from memory_tui.config import writing
+from memory_tui.consent import Consents
 from memory_tui.core import atomic
+from memory_tui.curate import unsaved
 from memory_tui.curate.curator import Curator
+from memory_tui.curate.decisions import Decisions
 from memory_tui.curate.record import Change, FileChange, Unfinished
-from memory_tui.errors import MemoryTuiError
+from memory_tui.curate.suggestion import Place, Suggestion
+from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.index.lock import WriterLock
+from memory_tui.tune import notebook
+from memory_tui.tune.labels import Label, Query
 from memory_tui.workspace.roots import Roots
 
 fcntl = pytest.importorskip("fcntl", reason="the faults are those of POSIX")
@@ -266,3 +276,170 @@ def test_a_full_disk_leaves_no_part_of_a_text(disk: Path, tmp_path: Path, name: 
         fresh.undo()
         assert texts(notes) == old
     assert refused
+
+
+# --- everything else that is written ---------------------------------------------------------------------------------
+
+
+def _config(folder: Path) -> Path:
+    return folder / "config" / "openclaw.json"
+
+
+def _write_config(folder: Path) -> object:
+    return writing.write(_config(folder), writing.read(_config(folder)), b'{"b": 2}')
+
+
+def _undo_config(folder: Path) -> object:
+    done = writing.last(_config(folder))
+    assert done is not None
+    return writing.undo(done)
+
+
+def _labels(folder: Path) -> Path:
+    return folder / "labels" / "notes.jsonl"
+
+
+def _label(folder: Path, text: str = "which vlan?") -> object:
+    query = Query(text, (Label("MEMORY.md", 1, 2),))
+    return notebook.edit(_labels(folder), _no_note, [lambda book: book.put(query)])
+
+
+def _no_note(path: str):
+    raise EditRefused(f"{path} is not there.")
+
+
+def _typing(folder: Path) -> unsaved.Typing:
+    return unsaved.Typing(folder / "journal", "MEMORY.md")
+
+
+def _session(folder: Path) -> object:
+    ended = session_hook.Ended(dt.datetime.fromtimestamp(NOW, dt.UTC))
+    return session_hook.save(folder, ended, "user: hello", "hello")
+
+
+def _flush_marks(folder: Path) -> State:
+    state = State("main")
+    state.path = folder / "state" / "flush-main.json"
+    return state
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """All files by name, without locks and what cannot be foretold: times and numbers of processes."""
+    return {
+        str(path.relative_to(folder)): re.sub(r"\d{9,}\.\d+", "TIME", path.read_text())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith((".lock", ".part"))
+    }
+
+
+def _one(name: str) -> Suggestion:
+    return Suggestion("exact duplicate", Place("MEMORY.md", 1, 1, name), "said twice", ("delete",), name)
+
+
+Write = Callable[[Path], object]
+WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
+    "an agreement": (
+        None,
+        lambda at: Consents(at, at / "consent").agree("openai", "api.openai.com", "--yes"),
+        lambda at: [made.host for made in Consents(at, at / "consent").every()],
+    ),
+    "an agreement taken back": (
+        lambda at: Consents(at, at / "consent").agree("openai", "api.openai.com", "--yes"),
+        lambda at: Consents(at, at / "consent").revoke(),
+        lambda at: [made.host for made in Consents(at, at / "consent").every()],
+    ),
+    "a decision": (
+        lambda at: Decisions(at / "journal").keep(_one("first")),
+        lambda at: Decisions(at / "journal").snooze(_one("second"), NOW),
+        lambda at: Decisions(at / "journal").decided(),
+    ),
+    "a label": (lambda at: _label(at, "first?"), _label, lambda at: notebook.load(_labels(at))),
+    "flush marks": (
+        None,
+        lambda at: _flush_marks(at).done("session", 3),
+        lambda at: _flush_marks(at).merged("session", None).flushed_in,
+    ),
+    "a session note": (None, _session, lambda at: _files(at / "memory")),
+    "a configuration": (None, _write_config, lambda at: writing.read(_config(at))),
+    "a configuration changed": (
+        lambda at: writing.write(_config(at), None, b"{}"),
+        _write_config,
+        lambda at: writing.read(_config(at)),
+    ),
+    "a configuration taken back": (_write_config, _undo_config, lambda at: writing.read(_config(at))),
+    "a line of a log": (
+        lambda at: log_file.append(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: log_file.append(at / "log" / "one.jsonl", b"{2}\n", 1000),
+        lambda at: log_file.lines(at / "log" / "one.jsonl"),
+    ),
+    "a log deleted": (
+        lambda at: log_file.append(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: log_file.clear(at / "log" / "one.jsonl"),
+        lambda at: log_file.lines(at / "log" / "one.jsonl"),
+    ),
+    "what is typed": (
+        lambda at: _typing(at).keep(1, "first", b"old"),
+        lambda at: _typing(at).keep(1, "second", b"old"),
+        lambda at: [one.text for one in unsaved.left(at / "journal")],
+    ),
+    "what was typed dropped": (
+        lambda at: _typing(at).keep(1, "first", b"old"),
+        lambda at: _typing(at).drop(1),
+        lambda at: [one.text for one in unsaved.left(at / "journal")],
+    ),
+}
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where backups and logs of configurations lie."""
+    monkeypatch.setattr(writing, "backups", lambda: _STAGE[0] / "backups")
+    return tmp_path
+
+
+_STAGE = [Path()]
+
+
+def prepared(folder: Path, first: Write | None) -> Path:
+    folder.mkdir()
+    _STAGE[0] = folder
+    if first is not None:
+        first(folder)
+    return folder
+
+
+@pytest.mark.parametrize("fault", ERRORS)
+@pytest.mark.parametrize("name", WRITES)
+def test_any_other_write_under_a_fault_of_each_call(state: Path, name: str, fault: str) -> None:
+    first, write, read = WRITES[name]
+    at_first = prepared(state / "first", first)
+    old = read(at_first)
+    calls = count(lambda: write(at_first))
+    new = read(at_first)
+    assert new != old
+    for at in range(len(calls)):
+        here = prepared(state / str(at), first)
+        with on(Failing(fault, at)) as disk:
+            try:
+                write(here)
+                error = None
+            except (MemoryTuiError, OSError) as refused:
+                error = refused
+        assert error is None or disk.happened
+        if fault in ("short", "interrupted"):
+            assert error is None
+        if fault == "gone":
+            # Nothing can be taken back on a disk that is gone.
+            assert read(here) in (old, new)
+        elif error is not None and "as it was before, but" in str(error):
+            assert read(here) == new
+        else:
+            assert read(here) == (new if error is None else old), (at, calls[at], error)
+        for path in here.rglob("*.lock"):
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if read(here) == old:
+            write(here)
+        assert read(here) == new
+        if fault != "gone" and calls[at] != "unlink":
+            assert list(here.rglob("*.part")) == []

@@ -225,12 +225,18 @@ def publish_file(part: Path, path: Path) -> None:
 
 
 def remove_file(path: Path) -> bool:
-    """Remove the file `path` for good; False when there was none. Raises OSError."""
+    """Remove the file `path` for good; False when there was none. Raises OSError; then it is there as before."""
+    part = _part_of(path)
     try:
-        calls.unlink(path)
+        calls.replace(path, part)
     except FileNotFoundError:
         return False
-    sync_folder(path.parent)
+    try:
+        sync_folder(path.parent)
+    except OSError:
+        calls.replace(part, path)
+        raise
+    _discard(part)
     return True
 
 
@@ -397,7 +403,7 @@ def _beside(path: Path, data: bytes, mode: int | None) -> tuple[Path, int]:
     """A flushed file of `data` beside `path`, and its descriptor, which keeps others from sweeping it away."""
     _sweep(path)
     for _ in range(_TRIES):
-        part = path.with_name(f".{path.name[:200]}.{os.getpid()}-{next(_numbers)}{_END}")
+        part = _part_of(path)
         try:
             descriptor = calls.open(part, _NEW, PRIVATE if mode is not None else 0o666)
         except FileExistsError:
@@ -418,6 +424,10 @@ def _beside(path: Path, data: bytes, mode: int | None) -> tuple[Path, int]:
             raise
         return part, descriptor
     raise OSError(errno.EEXIST, "No name for a temporary file is free", str(path))
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f".{path.name[:200]}.{os.getpid()}-{next(_numbers)}{_END}")
 
 
 def _create_in_place(path: Path, data: bytes, mode: int | None) -> None:
