@@ -225,12 +225,18 @@ def publish_file(part: Path, path: Path) -> None:
 
 
 def remove_file(path: Path) -> bool:
-    """Remove the file `path` for good; False when there was none. Raises OSError."""
+    """Remove the file `path` for good; False when there was none. Raises OSError; then it is there as before."""
+    part = _part_of(path)
     try:
-        calls.unlink(path)
+        calls.replace(path, part)
     except FileNotFoundError:
         return False
-    sync_folder(path.parent)
+    try:
+        sync_folder(path.parent)
+    except OSError:
+        calls.replace(part, path)
+        raise
+    _discard(part)
     return True
 
 
@@ -278,12 +284,14 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 def set_contents(descriptor: int, data: bytes) -> None:
     """Let an open file hold `data` and nothing else; not flushed, for what only living processes read. Raises OSError.
 
-    After an error the file is empty, or cannot be changed at all.
+    It is written over what is there, so that data of the same length needs no room on a full disk. After an error the
+    file is empty, or cannot be changed at all.
     """
-    calls.truncate(descriptor, 0)
     os.lseek(descriptor, 0, os.SEEK_SET)
     try:
         write_all(descriptor, data)
+        if os.fstat(descriptor).st_size > len(data):
+            calls.truncate(descriptor, len(data))
     except OSError:
         calls.truncate(descriptor, 0)
         raise
@@ -395,7 +403,7 @@ def _beside(path: Path, data: bytes, mode: int | None) -> tuple[Path, int]:
     """A flushed file of `data` beside `path`, and its descriptor, which keeps others from sweeping it away."""
     _sweep(path)
     for _ in range(_TRIES):
-        part = path.with_name(f".{path.name[:200]}.{os.getpid()}-{next(_numbers)}{_END}")
+        part = _part_of(path)
         try:
             descriptor = calls.open(part, _NEW, PRIVATE if mode is not None else 0o666)
         except FileExistsError:
@@ -416,6 +424,10 @@ def _beside(path: Path, data: bytes, mode: int | None) -> tuple[Path, int]:
             raise
         return part, descriptor
     raise OSError(errno.EEXIST, "No name for a temporary file is free", str(path))
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f".{path.name[:200]}.{os.getpid()}-{next(_numbers)}{_END}")
 
 
 def _create_in_place(path: Path, data: bytes, mode: int | None) -> None:

@@ -22,7 +22,8 @@ from memory_tui.errors import Cancelled, IndexBusy, IndexUnavailable
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_HOLDER_BYTES = 4096
+_HOLDER_BYTES = 256
+"""The room that the text has. It is never given back, so that a lock can be had on a full disk too."""
 _LOCKED_BYTE = 1 << 20
 """Where Windows locks, behind the text, because others may not read what is locked there."""
 
@@ -76,7 +77,7 @@ class WriterLock:
                 os.close(descriptor)
                 return None
             holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
-            atomic.set_contents(descriptor, json.dumps(asdict(holder)).encode())
+            atomic.set_contents(descriptor, json.dumps(asdict(holder)).encode().ljust(_HOLDER_BYTES))
         except OSError as error:
             # To close it lets go of the lock too.
             if descriptor >= 0:
@@ -87,13 +88,13 @@ class WriterLock:
         return cls(path, descriptor)
 
     def release(self) -> None:
-        """Let others write. The file stays, empty: removing it would let two processes lock two files of one name."""
+        """Let others write. The file stays, blank: removing it would let two processes lock two files of one name."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             try:
                 # A name that stays is that of a process which has no lock any more: it stops nobody.
                 with contextlib.suppress(OSError):
-                    atomic.calls.truncate(descriptor, 0)
+                    atomic.set_contents(descriptor, b" " * _HOLDER_BYTES)
             finally:
                 os.close(descriptor)
 

@@ -1,0 +1,445 @@
+"""Every write under every fault of the disk: whole or not at all, said truly, and healed by the next start."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers_curate import curator, hidden, put
+from helpers_faults import ERRORS, Failing, count, fill, on, small_disk
+
+from memory_tui.agent import log_file, session_hook
+from memory_tui.agent.sessions import State
+from memory_tui.config import writing
+from memory_tui.consent import Consents
+from memory_tui.core import atomic
+from memory_tui.curate import unsaved
+from memory_tui.curate.curator import Curator
+from memory_tui.curate.decisions import Decisions
+from memory_tui.curate.record import Change, FileChange, Unfinished
+from memory_tui.curate.suggestion import Place, Suggestion
+from memory_tui.errors import EditRefused, MemoryTuiError
+from memory_tui.index.lock import WriterLock
+from memory_tui.tune import notebook
+from memory_tui.tune.labels import Label, Query
+from memory_tui.workspace.roots import Roots
+
+fcntl = pytest.importorskip("fcntl", reason="the faults are those of POSIX")
+NOW = dt.datetime(2026, 1, 20, 12, 30, tzinfo=dt.UTC).timestamp()
+NOTES = {
+    "MEMORY.md": b"# Memory\n\n## Home\n- one\n- two\n",
+    "memory/2026-01-19.md": b"# 2026-01-19\n\n- a vlan is 7\n- b\n",
+    "memory/2026-01-20.md": b"# 2026-01-20\n\n- 09:00 morning\n",
+    "memory/old.md": b"# old\n\n- gone soon\n",
+}
+
+
+def notes_of(folder: Path) -> Path:
+    notes = folder / "notes"
+    (notes / "memory").mkdir(parents=True)
+    for path, data in NOTES.items():
+        (notes / path).write_bytes(data)
+    return notes
+
+
+def texts(notes: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(notes)): path.read_bytes() for path in sorted(notes.rglob("*.md"))}
+
+
+def at_work(notes: Path) -> Curator:
+    return curator(notes, clock=lambda: NOW)
+
+
+def _edit(one: Curator) -> object:
+    old = NOTES["MEMORY.md"]
+    return one.apply(put("MEMORY.md", one.read("MEMORY.md"), old.replace(b"- one", b"- 1").replace(b"Home", b"House")))
+
+
+def _two(one: Curator) -> object:
+    return one.apply(one.plan.promote(one.plan.spot("memory/2026-01-19.md", 3, None), move=True))
+
+
+def _gone_and_new(one: Curator) -> object:
+    files = (
+        FileChange("memory/archive/old.md", None, NOTES["memory/old.md"]),
+        FileChange("memory/old.md", NOTES["memory/old.md"], None),
+    )
+    return one.apply(Change("archive", "archive a note", files))
+
+
+def _edited(one: Curator) -> None:
+    _edit(one)
+
+
+def _taken_back(one: Curator) -> None:
+    _edit(one)
+    one.undo()
+
+
+Step = Callable[[Curator], object]
+CHANGES: dict[str, tuple[Step | None, Step]] = {
+    "append": (None, lambda one: one.remember("the vlan of the printer is forty two")),
+    "a new log": (None, lambda one: one.apply(put("memory/2026-01-21.md", None, b"# 2026-01-21\n\n- new\n"))),
+    "edit": (None, _edit),
+    "two notes": (None, _two),
+    "a new note and one that goes": (None, _gone_and_new),
+    "trash": (None, lambda one: one.apply(put("memory/old.md", NOTES["memory/old.md"], None, "trash"))),
+    "undo": (_edited, lambda one: one.undo()),
+    "redo": (_taken_back, lambda one: one.redo()),
+}
+EVERY = 5
+"""Of the calls of a change so many are passed over in a usual run; `pytest -m soak` takes each."""
+
+
+class Stage:
+    """A workspace with journal before a change, copied afresh for each fault."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.number = folder, 0
+        first, self.change = CHANGES[name]
+        notes_of(folder / "first")
+        if first is not None:
+            first(at_work(folder / "first" / "notes"))
+        self.old = texts(folder / "first" / "notes")
+        fresh = self.fresh()
+        self.calls = count(lambda: self.change(at_work(fresh)))
+        self.new = texts(fresh)
+        assert self.new != self.old
+
+    def fresh(self) -> Path:
+        self.number += 1
+        shutil.copytree(self.folder / "first", self.folder / str(self.number), symlinks=True)
+        return self.folder / str(self.number) / "notes"
+
+    def done(self, notes: Path) -> None:
+        shutil.rmtree(notes.parent)
+
+
+def lock_is_free(journal: Path) -> None:
+    if not (journal / "journal.jsonl.lock").exists():
+        return
+    with (journal / "journal.jsonl.lock").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    held = WriterLock.acquire(journal / "journal.jsonl")
+    assert held is not None
+    held.release()
+
+
+def healed(stage: Stage, notes: Path, *allowed: dict[str, bytes]) -> None:
+    """The next start settles it, the journal agrees with the notes, and the change can be made once."""
+    one = at_work(notes)
+    before = len(stage_undoable(stage))
+    one.recover()
+    now = texts(notes)
+    assert now in allowed
+    assert hidden(notes) == []
+    assert {entry.state for entry in one.journal.entries()} <= {"done", "refused"}
+    for entry in one.journal.entries():
+        one.change_of(entry)
+    if now == stage.old:
+        assert len(one.undoable()) == before
+        stage.change(one)
+    assert texts(notes) == stage.new
+    assert hidden(notes) == []
+    undone = at_work(notes)
+    if stage.change is CHANGES["undo"][1]:
+        undone.redo()
+    else:
+        undone.undo()
+    assert texts(notes) == stage.old
+    assert [path.name for path in notes.parent.rglob("*.part")] == []
+
+
+def stage_undoable(stage: Stage) -> tuple[object, ...]:
+    return at_work(stage.folder / "first" / "notes").undoable()
+
+
+def under(stage: Stage, fault: str, at: int) -> None:
+    notes = stage.fresh()
+    one = at_work(notes)
+    with on(Failing(fault, at)) as disk:
+        try:
+            stage.change(one)
+            error = None
+        except MemoryTuiError as refused:
+            error = refused
+    lock_is_free(notes.parent / "journal")
+    now = texts(notes)
+    if error is None:
+        assert now == stage.new
+    elif isinstance(error, Unfinished):
+        assert "next start" in error.next_step
+    else:
+        assert now == stage.old, error
+    assert error is None or disk.happened
+    if fault in ("short", "interrupted"):
+        assert error is None, error
+    healed(stage, notes, *((stage.old, stage.new) if isinstance(error, Unfinished) else (now,)))
+    stage.done(notes)
+
+
+@pytest.mark.parametrize("fault", ERRORS)
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_notes_under_a_fault(tmp_path: Path, name: str, fault: str) -> None:
+    stage = Stage(tmp_path, name)
+    first = (list(CHANGES).index(name) + ERRORS.index(fault)) % EVERY
+    for at in range(first, len(stage.calls), EVERY):
+        under(stage, fault, at)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", ERRORS)
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_notes_under_a_fault_of_each_call(tmp_path: Path, name: str, fault: str) -> None:
+    stage = Stage(tmp_path, name)
+    for at in range(len(stage.calls)):
+        under(stage, fault, at)
+
+
+# --- a real disk that is full ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("small") / "disk"
+    if sys.platform != "linux" or not small_disk(folder):
+        pytest.skip("only root can mount a small file system here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+class Unreserved(atomic.Calls):
+    """A file system that keeps no room free beforehand."""
+
+    def reserve(self, descriptor, start, size):
+        return
+
+
+FULL: dict[str, Step] = {
+    "append": CHANGES["append"][1],
+    "edit": lambda one: one.apply(
+        put("MEMORY.md", one.read("MEMORY.md"), one.read("MEMORY.md").replace(b"Home", b"House, and more" * 900))
+    ),
+    "promote": lambda one: one.apply(one.plan.promote(one.plan.spot("memory/2026-01-19.md", 3, None), move=True)),
+    "a new note": lambda one: one.apply(put("memory/big.md", None, b"- long line\n" * 1000)),
+}
+
+
+@pytest.mark.parametrize("reserving", [True, False], ids=["reserving", "not reserving"])
+@pytest.mark.parametrize("journal", ["same disk", "other disk"])
+@pytest.mark.parametrize("name", FULL)
+def test_a_full_disk_leaves_no_part_of_a_text(disk: Path, tmp_path: Path, name: str, journal: str, reserving: bool):
+    refused = 0
+    for pages in range(4):
+        for path in disk.iterdir():
+            path.unlink() if path.is_file() else shutil.rmtree(path)
+        notes = notes_of(disk)
+        for path in ("MEMORY.md", "memory/2026-01-20.md"):
+            # So that what is added begins in the last bytes of a page.
+            data = NOTES[path] + b"- " + b"x" * (8192 - len(NOTES[path]) - 3 - 9) + b"\n"
+            (notes / path).write_bytes(data)
+        where = (disk if journal == "same disk" else tmp_path / str(pages)) / "journal"
+        one = Curator(Roots.open(notes), journal=where, clock=lambda: NOW)
+        one.apply(put("memory/first.md", None, b"first\n"))
+        old = texts(notes)
+        fill(disk, pages)
+        error = None
+        with on(atomic.Calls() if reserving else Unreserved()):
+            try:
+                FULL[name](one)
+            except MemoryTuiError as found:
+                error = found
+        lock_is_free(where)
+        now = texts(notes)
+        if error is not None:
+            refused += 1
+            assert "No space left" in error.message or "is full" in error.message
+            if not isinstance(error, Unfinished):
+                assert now == old
+        (disk / "ballast").unlink()
+        fresh = Curator(Roots.open(notes), journal=where, clock=lambda: NOW)
+        fresh.recover()
+        assert {entry.state for entry in fresh.journal.entries()} <= {"done", "refused"}
+        assert hidden(notes) == []
+        if texts(notes) == old:
+            assert len(fresh.undoable()) == 1
+            FULL[name](fresh)
+        else:
+            assert error is None or isinstance(error, Unfinished)
+        assert len(fresh.undoable()) == 2
+        fresh.undo()
+        assert texts(notes) == old
+    assert refused
+
+
+# --- everything else that is written ---------------------------------------------------------------------------------
+
+
+def _config(folder: Path) -> Path:
+    return folder / "config" / "openclaw.json"
+
+
+def _write_config(folder: Path) -> object:
+    return writing.write(_config(folder), writing.read(_config(folder)), b'{"b": 2}')
+
+
+def _undo_config(folder: Path) -> object:
+    done = writing.last(_config(folder))
+    assert done is not None
+    return writing.undo(done)
+
+
+def _labels(folder: Path) -> Path:
+    return folder / "labels" / "notes.jsonl"
+
+
+def _label(folder: Path, text: str = "which vlan?") -> object:
+    query = Query(text, (Label("MEMORY.md", 1, 2),))
+    return notebook.edit(_labels(folder), _no_note, [lambda book: book.put(query)])
+
+
+def _no_note(path: str):
+    raise EditRefused(f"{path} is not there.")
+
+
+def _typing(folder: Path) -> unsaved.Typing:
+    return unsaved.Typing(folder / "journal", "MEMORY.md")
+
+
+def _session(folder: Path) -> object:
+    ended = session_hook.Ended(dt.datetime.fromtimestamp(NOW, dt.UTC))
+    return session_hook.save(folder, ended, "user: hello", "hello")
+
+
+def _flush_marks(folder: Path) -> State:
+    state = State("main")
+    state.path = folder / "state" / "flush-main.json"
+    return state
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """All files by name, without locks and what cannot be foretold: times and numbers of processes."""
+    return {
+        str(path.relative_to(folder)): re.sub(r"\d{9,}\.\d+", "TIME", path.read_text())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith((".lock", ".part"))
+    }
+
+
+def _one(name: str) -> Suggestion:
+    return Suggestion("exact duplicate", Place("MEMORY.md", 1, 1, name), "said twice", ("delete",), name)
+
+
+Write = Callable[[Path], object]
+WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
+    "an agreement": (
+        None,
+        lambda at: Consents(at, at / "consent").agree("openai", "api.openai.com", "--yes"),
+        lambda at: [made.host for made in Consents(at, at / "consent").every()],
+    ),
+    "an agreement taken back": (
+        lambda at: Consents(at, at / "consent").agree("openai", "api.openai.com", "--yes"),
+        lambda at: Consents(at, at / "consent").revoke(),
+        lambda at: [made.host for made in Consents(at, at / "consent").every()],
+    ),
+    "a decision": (
+        lambda at: Decisions(at / "journal").keep(_one("first")),
+        lambda at: Decisions(at / "journal").snooze(_one("second"), NOW),
+        lambda at: Decisions(at / "journal").decided(),
+    ),
+    "a label": (lambda at: _label(at, "first?"), _label, lambda at: notebook.load(_labels(at))),
+    "flush marks": (
+        None,
+        lambda at: _flush_marks(at).done("session", 3),
+        lambda at: _flush_marks(at).merged("session", None).flushed_in,
+    ),
+    "a session note": (None, _session, lambda at: _files(at / "memory")),
+    "a configuration": (None, _write_config, lambda at: writing.read(_config(at))),
+    "a configuration changed": (
+        lambda at: writing.write(_config(at), None, b"{}"),
+        _write_config,
+        lambda at: writing.read(_config(at)),
+    ),
+    "a configuration taken back": (_write_config, _undo_config, lambda at: writing.read(_config(at))),
+    "a line of a log": (
+        lambda at: log_file.append(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: log_file.append(at / "log" / "one.jsonl", b"{2}\n", 1000),
+        lambda at: log_file.lines(at / "log" / "one.jsonl"),
+    ),
+    "a log deleted": (
+        lambda at: log_file.append(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: log_file.clear(at / "log" / "one.jsonl"),
+        lambda at: log_file.lines(at / "log" / "one.jsonl"),
+    ),
+    "what is typed": (
+        lambda at: _typing(at).keep(1, "first", b"old"),
+        lambda at: _typing(at).keep(1, "second", b"old"),
+        lambda at: [one.text for one in unsaved.left(at / "journal")],
+    ),
+    "what was typed dropped": (
+        lambda at: _typing(at).keep(1, "first", b"old"),
+        lambda at: _typing(at).drop(1),
+        lambda at: [one.text for one in unsaved.left(at / "journal")],
+    ),
+}
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where backups and logs of configurations lie."""
+    monkeypatch.setattr(writing, "backups", lambda: _STAGE[0] / "backups")
+    return tmp_path
+
+
+_STAGE = [Path()]
+
+
+def prepared(folder: Path, first: Write | None) -> Path:
+    folder.mkdir()
+    _STAGE[0] = folder
+    if first is not None:
+        first(folder)
+    return folder
+
+
+@pytest.mark.parametrize("fault", ERRORS)
+@pytest.mark.parametrize("name", WRITES)
+def test_any_other_write_under_a_fault_of_each_call(state: Path, name: str, fault: str) -> None:
+    first, write, read = WRITES[name]
+    at_first = prepared(state / "first", first)
+    old = read(at_first)
+    calls = count(lambda: write(at_first))
+    new = read(at_first)
+    assert new != old
+    for at in range(len(calls)):
+        here = prepared(state / str(at), first)
+        with on(Failing(fault, at)) as disk:
+            try:
+                write(here)
+                error = None
+            except (MemoryTuiError, OSError) as refused:
+                error = refused
+        assert error is None or disk.happened
+        if fault in ("short", "interrupted"):
+            assert error is None
+        if fault == "gone":
+            # Nothing can be taken back on a disk that is gone.
+            assert read(here) in (old, new)
+        elif error is not None and "as it was before, but" in str(error):
+            assert read(here) == new
+        else:
+            assert read(here) == (new if error is None else old), (at, calls[at], error)
+        for path in here.rglob("*.lock"):
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if read(here) == old:
+            write(here)
+        assert read(here) == new
+        if fault != "gone" and calls[at] != "unlink":
+            assert list(here.rglob("*.part")) == []
