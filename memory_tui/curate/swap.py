@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,6 +27,9 @@ PART, NEW, OLD = ".part", ".new", ".old"
 WAIT_SECONDS = 1.0
 """How long a note that somebody has open to write is waited for."""
 _LATE_SECONDS = 3.0
+HALF_SECONDS = 0.3
+"""How long a note that ends in the middle of a line is waited for after it was written: the rest may be on its way."""
+_PAUSE_SECONDS = 0.002
 _STAY_SECONDS = 0.01
 """How long the lease on a replaced file is kept, for a writer who had found it and not opened it yet."""
 
@@ -141,15 +145,23 @@ def append(folder: Folder, name: str, before: bytes, added: bytes) -> tuple[byte
 
     What others add meanwhile stays where it is. Raises Moved, OSError.
     """
-    reading = folder.open(name, os.O_RDONLY)
+    reading = folder.open(name, os.O_RDWR | os.O_APPEND)
     try:
-        if lease.quiet(reading, WAIT_SECONDS) is Quiet.HELD:
-            lease.give_back(reading)
-        seen = contents(reading, name)
-        if not seen.startswith(before) or (seen and not seen.endswith(b"\n")):
-            raise Moved(seen)
-        end = _write_at_end(folder, name, added, os.fstat(reading))
-        now = contents(reading, name)
+        # Where nobody else has it open, nobody can come in between what is read and what is written.
+        alone = lease.alone(reading, WAIT_SECONDS / 4)
+        if not alone:
+            os.close(reading)
+            _quiet(folder, name, WAIT_SECONDS)
+            reading = folder.open(name, os.O_RDWR | os.O_APPEND)
+        try:
+            seen = contents(reading, name)
+            if not seen.startswith(before) or (seen and not seen.endswith(b"\n")):
+                raise Moved(seen)
+            end = _write_at_end(folder, name, added, reading)
+            now = contents(reading, name)
+        finally:
+            if alone:
+                lease.give_back(reading)
         if not same_file(os.fstat(reading), folder.status(name)) or now[end - len(added) : end] != added:
             # Somebody put another file in its place, or wrote it anew.
             theirs = folder.read(name)
@@ -203,7 +215,13 @@ class _Held:
             self._descriptor = self._folder.open(self._name, os.O_RDONLY)
         except FileNotFoundError:
             raise Moved(None) from None
-        if not self._wait(WAIT_SECONDS) and _leases_work(self._folder, self._hidden):
+        quiet = self._wait(WAIT_SECONDS)
+        while quiet and half(self._descriptor):
+            # Whoever writes the rest must find the first part where it left it.
+            self._release()
+            time.sleep(_PAUSE_SECONDS)
+            quiet = self._wait(WAIT_SECONDS)
+        if not quiet and _leases_work(self._folder, self._hidden):
             os.close(self._descriptor)
             raise Busy(f"Another program has {self._name} open to write.", "Try again when it is done.")
         return self
@@ -245,9 +263,16 @@ class _Held:
             self.leased = False
 
 
-def _stay() -> None:
-    import time
+def half(descriptor: int) -> bool:
+    """Whether an open note ends in the middle of a line that somebody wrote a moment ago."""
+    status = os.fstat(descriptor)
+    if not status.st_size or not 0 <= time.time() - status.st_mtime < HALF_SECONDS:
+        return False
+    os.lseek(descriptor, -1, os.SEEK_END)
+    return os.read(descriptor, 1) != b"\n"
 
+
+def _stay() -> None:
     time.sleep(_STAY_SECONDS)
 
 
@@ -288,20 +313,26 @@ def _link_or_copy(folder: Folder, old: str, new: str, data: bytes | None) -> Non
             os.close(descriptor)
 
 
-def _write_at_end(folder: Folder, name: str, added: bytes, expected: os.stat_result) -> int:
+def _write_at_end(folder: Folder, name: str, added: bytes, descriptor: int) -> int:
     """Write in one call behind what is there; returns where the text ends. Raises Moved for another file."""
-    descriptor = folder.open(name, os.O_WRONLY | os.O_APPEND)
+    if not same_file(os.fstat(descriptor), folder.status(name)):
+        raise Moved(folder.read(name))
+    view = memoryview(added)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    end = os.lseek(descriptor, 0, os.SEEK_CUR)
+    os.fsync(descriptor)
+    return end
+
+
+def _quiet(folder: Folder, name: str, seconds: float) -> None:
+    """Wait until nobody has the note open to write, as far as that can be known."""
+    reading = folder.open(name, os.O_RDONLY)
     try:
-        if not same_file(os.fstat(descriptor), expected):
-            raise Moved(folder.read(name))
-        view = memoryview(added)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        end = os.lseek(descriptor, 0, os.SEEK_CUR)
-        os.fsync(descriptor)
-        return end
+        if lease.quiet(reading, seconds) is Quiet.HELD:
+            lease.give_back(reading)
     finally:
-        os.close(descriptor)
+        os.close(reading)
 
 
 def _dress(descriptor: int, like: os.stat_result | None, mode: int = 0) -> None:
