@@ -21,7 +21,7 @@ from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.outside import Lent
 from memory_tui.curate.plans import Planner
 from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
-from memory_tui.curate.write import Touching, Written, current, planned, standing, write
+from memory_tui.curate.write import Touching, Written, current, deadline, moved_on, planned, standing, write
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.workspace.roots import Roots
 
@@ -69,21 +69,34 @@ class Curator:
 
     # --- making ----------------------------------------------------------------------------------------------------
 
-    def apply(self, change: Change, *, merging: bool = True) -> Done:
+    def apply(self, change: Change, *, merging: bool = True, draft: int = 0) -> Done:
         """Make `change`. What others changed meanwhile is kept by a merge where it does not touch.
 
-        Raises Conflict, with the text kept as a draft, when it touches or with `merging` off; ReadOnly, Busy,
-        NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
+        `draft` is the one that an earlier attempt left: it goes when the change is made, and holds the newer text when
+        it is not. Raises Conflict, with the text kept as a draft, when it touches or with `merging` off; ReadOnly,
+        Busy, NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
         """
-        return self._make(change, merging=merging)
+        return self._make(change, merging=merging, draft=draft)
+
+    def resolve(self, conflict: Conflict, data: bytes) -> Done:
+        """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
+        view = conflict.views[0]
+        # Where others removed the note, nothing is what they left of it.
+        chosen = data if data or view.theirs is not None else None
+        files = tuple(
+            replace(file, before=view.theirs, after=chosen) if file.path == view.path else file
+            for file in conflict.change.files
+        )
+        change = replace(conflict.change, files=files)
+        return self._make(change, merging=True, undoes=conflict.undoes, redoes=conflict.redoes, draft=conflict.draft)
 
     def remember(self, text: str) -> Done:
         """Append `text` with the time to today's log, whatever others write to it. Raises like `apply`."""
         try:
             return self.apply(self.plan.remember(text))
-        except Conflict:
-            # Somebody has begun today's log meanwhile.
-            return self.apply(self.plan.remember(text))
+        except Conflict as error:
+            # Somebody has begun today's log in another way, or has gone on in its last line.
+            return self.apply(self.plan.remember(text), draft=error.draft)
 
     def undo(self, number: int | None = None, *, merging: bool = False) -> Done:
         """Take back change `number`, or the last one that is not taken back yet.
@@ -191,32 +204,29 @@ class Curator:
             kind, title, tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
         )
 
-    def _make(self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0) -> Done:
+    def _make(self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0) -> Done:
         if self.read_only:
             raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
         with self.journal.locked():
             recover.recover(self.roots, self.journal)
             self._prune()
-            files = self._planned(change, merging=merging)
-            nothing = not files
-            if nothing and not undoes and not redoes:
-                raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
-            # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
-            files = files or change.files
-            was = [standing(self.roots, file.path) for file in files]
-            entry = self.journal.begin(replace(change, files=files), was, undoes=undoes, redoes=redoes)
-            written = self._write(entry, change, () if nothing else files)
-            written += [Written(file.path, file.before, file.after) for file in files if nothing]
-            made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
-            left = self._clear(entry, written)
-            try:
-                entry = self.journal.settle(entry, "done", made, left=left)
-            except EditRefused as error:
-                self._tell(change.paths)
-                raise Unfinished(
-                    f"The change is made, but the journal could not note that it is whole: {error.message}",
-                    "The next start, or the next change, notes it; undo works from then on.",
-                ) from None
+            until, first = deadline(), True
+            while True:
+                try:
+                    files = self._planned(change, merging=merging)
+                except Touching as news:
+                    raise self._conflict(change, news.view, draft, undoes, redoes) from None
+                if not files and first and not undoes and not redoes:
+                    raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
+                first = False
+                try:
+                    entry, made = self._attempt(change, files, until, undoes=undoes, redoes=redoes)
+                    break
+                except Touching as news:
+                    # It came to touch while it was written; whether it does still shows when it is planned again.
+                    if time.monotonic() > until:
+                        raise self._conflict(change, news.view, draft, undoes, redoes) from None
+            self._forget(draft)
         self._tell(change.paths)
         asked = {file.path: (file.before, file.after) for file in change.files}
         return Done(
@@ -225,12 +235,32 @@ class Curator:
             tuple(file.path for file in made if asked[file.path] != (file.before, file.after)),
         )
 
-    def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
-        """The notes that differ, as they are now with the change in them. Raises Conflict, ReadOnly."""
+    def _attempt(
+        self, change: Change, files: tuple[FileChange, ...], until: float, *, undoes: int, redoes: int
+    ) -> tuple[Entry, tuple[FileChange, ...]]:
+        """Write `files`, which `change` was planned to. Raises Touching; then what was written is taken back."""
+        nothing = not files
+        # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
+        files = files or change.files
+        was = [standing(self.roots, file.path) for file in files]
+        entry = self.journal.begin(replace(change, files=files), was, undoes=undoes, redoes=redoes)
+        written = self._write(entry, () if nothing else files, until)
+        written += [Written(file.path, file.before, file.after) for file in files if nothing]
+        made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
         try:
-            files = tuple(planned(self.roots, file, merging=merging) for file in change.files)
-        except Touching as news:
-            raise self._conflict(change, news.view) from None
+            return self.journal.settle(entry, "done", made, left=self._clear(entry, written)), made
+        except EditRefused as error:
+            self._tell(change.paths)
+            raise Unfinished(
+                f"The change is made, but the journal could not note that it is whole: {error.message}",
+                "The next start, or the next change, notes it; undo works from then on.",
+            ) from None
+
+    def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
+        """The notes that differ, as they are now with the change in them. Raises Touching, ReadOnly."""
+        begins = change.kind in ("capture", "edit")
+        files = moved_on(self.roots, change.files) if merging else change.files
+        files = tuple(planned(self.roots, file, merging=merging, begins=begins) for file in files)
         files = tuple(file for file in files if file.before != file.after)
         for file in files:
             with parent(self.roots, file.path) as (folder, name):
@@ -238,14 +268,14 @@ class Curator:
                     swap.refuse_unwritable(folder, name, file.path)
         return files
 
-    def _write(self, entry: Entry, change: Change, files: tuple[FileChange, ...]) -> list[Written]:
+    def _write(self, entry: Entry, files: tuple[FileChange, ...], until: float) -> list[Written]:
         written: list[Written] = []
         try:
             for number, file in enumerate(files):
-                written.append(write(self.roots, file, swap.tag(entry.id, number)))
-        except Touching as news:
+                written.append(write(self.roots, file, swap.tag(entry.id, number), until))
+        except Touching:
             self._take_back(entry, written, "somebody else changed the same lines")
-            raise self._conflict(change, news.view) from None
+            raise
         except MemoryTuiError as error:
             self._stopped(entry, files[len(written)], written, error)
             raise
@@ -283,7 +313,13 @@ class Curator:
         self._clear(entry, written)
         self.journal.settle(entry, "refused", reason=reason + half)
 
-    def _conflict(self, change: Change, view: ThreeWay) -> Conflict:
+    def _forget(self, draft: int) -> None:
+        """Do without a draft whose text is in the note now. Only while locked."""
+        found = next((entry for entry in self.drafts() if entry.id == draft), None)
+        if found is not None:
+            self.journal.forget(found)
+
+    def _conflict(self, change: Change, view: ThreeWay, draft: int, undoes: int, redoes: int) -> Conflict:
         what = "was removed" if view.theirs is None else "is there already" if view.base is None else "has changed"
         if change.kind in ("undo", "redo"):
             # The journal has this text already.
@@ -292,13 +328,21 @@ class Curator:
                 if view.merged is not None
                 else "Change the note by hand; the journal shows the old text."
             )
-            return Conflict(f"{view.path} {what} since. Nothing was written.", step, (view,))
-        draft = self.journal.draft(view, change.title)
+            return Conflict(
+                f"{view.path} {what} since. Nothing was written.",
+                step,
+                (view,),
+                change=change,
+                undoes=undoes,
+                redoes=redoes,
+            )
+        kept = self.journal.draft(view, change.title, draft)
         return Conflict(
             f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",
-            f"Your text is kept as draft {draft.id} of the journal; look at both and make the change again.",
+            f"Your text is kept as draft {kept.id} of the journal; look at both and make the change again.",
             (view,),
-            draft.id,
+            kept.id,
+            change=change,
         )
 
     def _clear(self, entry: Entry, written: list[Written]) -> tuple[str, ...]:

@@ -188,13 +188,13 @@ class Journal:
         """Do without a draft from now on."""
         self.put(replace(entry, state="refused", reason="the draft was thrown away"))
 
-    def draft(self, view: ThreeWay, title: str) -> Entry:
-        """Keep a text that could not be written."""
+    def draft(self, view: ThreeWay, title: str, number: int = 0) -> Entry:
+        """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
         files = (
             self._kept(FileChange(view.path, view.base, view.mine)),
             self._kept(FileChange(view.path, view.base, view.theirs)),
         )
-        return self.put(Entry(self._next(), self._clock(), "draft", "draft", title, files))
+        return self.put(Entry(number or self._next(), self._clock(), "draft", "draft", title, files))
 
     def put(self, entry: Entry) -> Entry:
         """Append one line and have it written to the disk."""

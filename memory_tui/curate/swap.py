@@ -15,6 +15,7 @@ import contextlib
 import errno
 import os
 import stat
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,6 +29,9 @@ PART, NEW, OLD = ".part", ".new", ".old"
 WAIT_SECONDS = 1.0
 """How long a note that somebody has open to write is waited for."""
 _LATE_SECONDS = 3.0
+HALF_SECONDS = 0.3
+"""How long a note that ends in the middle of a line is waited for after it was written: the rest may be on its way."""
+_PAUSE_SECONDS = 0.002
 _STAY_SECONDS = 0.01
 """How long the lease on a replaced file is kept, for a writer who had found it and not opened it yet."""
 
@@ -149,24 +153,24 @@ def append(folder: Folder, name: str, before: bytes, added: bytes) -> tuple[byte
 
     What others add meanwhile stays where it is. Raises Moved, Torn, and OSError: then the note has nothing of `added`.
     """
+    descriptor, alone = _to_append(folder, name)
     try:
-        _wait_for_writers(folder, name)
-        descriptor = folder.open(name, os.O_RDWR | os.O_APPEND)
-    except FileNotFoundError:
-        raise Moved(None) from None
-    try:
-        seen = contents(descriptor, name)
-        if not seen.startswith(before) or (seen and not seen.endswith(b"\n")):
-            raise Moved(seen)
-        if not same_file(os.fstat(descriptor), folder.status(name)):
-            raise Moved(folder.read(name))
         try:
-            start = atomic.append(descriptor, added)
-        except atomic.Partial as partial:
-            _take_out(descriptor, partial)
-            raise
-        end = start + len(added)
-        now = contents(descriptor, name)
+            seen = contents(descriptor, name)
+            if not seen.startswith(before) or (seen and not seen.endswith(b"\n")):
+                raise Moved(seen)
+            if not same_file(os.fstat(descriptor), folder.status(name)):
+                raise Moved(folder.read(name))
+            try:
+                start = atomic.append(descriptor, added)
+            except atomic.Partial as partial:
+                _take_out(descriptor, partial, alone=alone)
+                raise
+            end = start + len(added)
+            now = contents(descriptor, name)
+        finally:
+            if alone:
+                lease.give_back(descriptor)
         if not same_file(os.fstat(descriptor), folder.status(name)) or now[start:end] != added:
             # Somebody put another file in its place, or wrote it anew.
             theirs = folder.read(name)
@@ -186,6 +190,20 @@ def take_out(folder: Folder, name: str, start: int, piece: bytes) -> None:
         os.close(descriptor)
 
 
+def _to_append(folder: Folder, name: str) -> tuple[int, bool]:
+    """The note open to append to, and whether nobody else can open it until the lease is given back. Raises Moved."""
+    try:
+        descriptor = folder.open(name, os.O_RDWR | os.O_APPEND)
+        # Where nobody else has it open, nobody can come in between what is read and what is written.
+        if lease.alone(descriptor, WAIT_SECONDS / 4):
+            return descriptor, True
+        os.close(descriptor)
+        _wait_for_writers(folder, name)
+        return folder.open(name, os.O_RDWR | os.O_APPEND), False
+    except FileNotFoundError:
+        raise Moved(None) from None
+
+
 def _wait_for_writers(folder: Folder, name: str) -> None:
     """Let somebody who is in the middle of writing the note come to an end, for a moment."""
     reading = folder.open(name, os.O_RDONLY)
@@ -196,19 +214,22 @@ def _wait_for_writers(folder: Folder, name: str) -> None:
         os.close(reading)
 
 
-def _take_out(descriptor: int, partial: atomic.Partial) -> None:
-    """Take the part of a text that came into the note out again. Raises Torn where that cannot be."""
-    alone = lease.alone(descriptor, WAIT_SECONDS)
+def _take_out(descriptor: int, partial: atomic.Partial, *, alone: bool = False) -> None:
+    """Take the part of a text that came into the note out again. Raises Torn where that cannot be.
+
+    `alone` tells that the lease is held already.
+    """
+    held = alone or lease.alone(descriptor, WAIT_SECONDS)
     try:
         start, piece = partial.pieces[-1]
         last = len(partial.pieces) == 1 and start + len(piece) == os.fstat(descriptor).st_size
-        if not alone and not last:
+        if not held and not last:
             raise OSError(errno.EBUSY, "another program has the note open")
         atomic.cut(descriptor, partial.pieces)
     except OSError as error:
         raise Torn(partial, error) from None
     finally:
-        if alone:
+        if held and not alone:
             lease.give_back(descriptor)
 
 
@@ -255,7 +276,13 @@ class _Held:
             self._descriptor = self._folder.open(self._name, os.O_RDONLY)
         except FileNotFoundError:
             raise Moved(None) from None
-        if not self._wait(WAIT_SECONDS) and _leases_work(self._folder, self._hidden):
+        quiet = self._wait(WAIT_SECONDS)
+        while quiet and half(self._descriptor):
+            # Whoever writes the rest must find the first part where it left it.
+            self._release()
+            time.sleep(_PAUSE_SECONDS)
+            quiet = self._wait(WAIT_SECONDS)
+        if not quiet and _leases_work(self._folder, self._hidden):
             os.close(self._descriptor)
             raise Busy(f"Another program has {self._name} open to write.", "Try again when it is done.")
         return self
@@ -297,9 +324,16 @@ class _Held:
             self.leased = False
 
 
-def _stay() -> None:
-    import time
+def half(descriptor: int) -> bool:
+    """Whether an open note ends in the middle of a line that somebody wrote a moment ago."""
+    status = os.fstat(descriptor)
+    if not status.st_size or not 0 <= time.time() - status.st_mtime < HALF_SECONDS:
+        return False
+    os.lseek(descriptor, -1, os.SEEK_END)
+    return os.read(descriptor, 1) != b"\n"
 
+
+def _stay() -> None:
     time.sleep(_STAY_SECONDS)
 
 
