@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memory_tui.agent import arguments, citations
-from memory_tui.agent.answers import UNTRUSTED, AnswerMode, Clamped, Get, GetAnswer, Hit, Miss, Search, SearchAnswer
+from memory_tui.agent.answers import (
+    UNTRUSTED,
+    AnswerMode,
+    Clamped,
+    Get,
+    GetAnswer,
+    Hit,
+    Miss,
+    Root,
+    Search,
+    SearchAnswer,
+)
 from memory_tui.agent.memory import Memory
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording
@@ -19,6 +31,8 @@ from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.settings import Settings
 from memory_tui.text import js
 from memory_tui.text.display import one_line, safe
+from memory_tui.workspace import presence
+from memory_tui.workspace.presence import RootState
 from memory_tui.workspace.roots import NoteMissing
 
 NEAREST_MISSES = 3
@@ -75,6 +89,7 @@ def memory_search(
     except MemoryTuiError as error:
         return Searched(unavailable(error), None)
     found = answer(trace, memory.plan.provider, manner)
+    _say_what_is_lost(found, memory.roots())
     if late:
         found.update(
             {
@@ -112,8 +127,14 @@ def _trace(memory: Memory, request: Search, settings: Settings, cancel: Cancel) 
     if (trace := _indexed(memory, request, settings, cancel)) is not None:
         return trace
     memory.request_sync("search")
-    _wait(memory, _STARTING_SECONDS, cancel)
-    return memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
+    end = time.monotonic() + _STARTING_SECONDS
+    while time.monotonic() < end:
+        _wait(memory, end - time.monotonic(), cancel)
+        # The first index may be made by another process, whose end cannot be waited for.
+        if not memory.written_elsewhere or (trace := _indexed(memory, request, settings, cancel)) is not None:
+            break
+        time.sleep(_PAUSE_SECONDS)
+    return trace or memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
 
 
 def _indexed(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace | None:
@@ -246,6 +267,18 @@ def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
         found["stale"] = True
         found["warning"] = f"Not in this answer as on disk: {_listed(pending)}."
         found["action"] = "They are being indexed: ask again in a moment, or read them with memory_get."
+
+
+def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
+    """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
+    for root in presence.lost(states):
+        if root.state != "there":
+            named: Root = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
+            found.setdefault("roots", []).append(named)
+            if not root.readable:
+                found["stale"] = True
+                found["warning"] = f"{named['detail']} Hits from there are what the index keeps of it."
+                found["action"] = "Tell the user that these notes cannot be read now."
 
 
 def _listed(paths: Sequence[str]) -> str:

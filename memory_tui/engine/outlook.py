@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.embed.chain import NONE
 from memory_tui.search.trace import Notice, Unsearchable
-from memory_tui.workspace.roots import Scan, scan
+from memory_tui.workspace.roots import Scan, reachable
 
 if TYPE_CHECKING:
     from memory_tui.embed.chain import Chain
@@ -61,9 +61,9 @@ class Outlook:
             )
         )
         rebuild = schema.differences(has, wanted) if has and wanted else ()
-        every = seen or scan(roots, None if rebuild else store.settled())
+        every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
-            every = scan(roots)
+            every = reachable(roots)
         found = compare(
             every,
             store.known(),
