@@ -26,6 +26,7 @@ from memory_tui.index.writes import VEC0_FROM
 from memory_tui.launch import Plan
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.document import Document, shown_day
+from memory_tui.workspace.presence import RootState
 from memory_tui.workspace.roots import PathVerdict
 from memory_tui.workspace.walk import LeftOut, Scan
 
@@ -127,6 +128,8 @@ class Status:
     """Chunks that the provider made no vector of, and why."""
     links: tuple[LinkState, ...] = ()
     """Every provider that was looked at, with its last error and how long its last call took."""
+    roots: tuple[RootState, ...] = ()
+    """The workspace, and every other place where notes are read: whether they can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +308,7 @@ def status(
     notices: Sequence[Notice],
     supplied: Supplied,
     paused: bool = False,
+    roots: tuple[RootState, ...] = (),
 ) -> Status:
     """The whole state; `probe` is the outcome of a deep check."""
     counts = store.counts()
@@ -370,6 +374,7 @@ def status(
         withheld=tuple(withheld.found_in(store)),
         refused=refused,
         links=supplied.links,
+        roots=roots,
     )
 
 

@@ -127,6 +127,9 @@ def status(value: Status, *, as_json: bool) -> None:
     ]
     for label, text in rows:
         _print(f"{label + ':':<16}{one_line(str(text))}")
+    for root in value.roots:
+        if root.state != "there":
+            _print(f"  {root.state}: {one_line(root.path)}  {one_line(root.detail)}")
     for state, items in (
         ("pending", fresh.pending),
         ("failed", fresh.failed),
@@ -189,7 +192,7 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
     evidence = engine.gather(query, source=source)
     trace = engine.rank(evidence, engine.settings)
     if as_json:
-        data(record.answer(trace))
+        data({**record.answer(trace), "roots": _lost(engine)})
         return
     for notice in trace.notices:
         if notice.code in NOT_COPIED and not explain:
@@ -207,6 +210,13 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
         _print(f"No matches. {one_line(sentence)}\n{one_line(next_step)}")
     if explain:
         _losers(trace)
+
+
+def _lost(engine: Engine) -> list[dict[str, str]]:
+    """The roots whose notes cannot be read, or are not watched, as `path`, `state` and `detail`."""
+    from memory_tui.workspace import presence
+
+    return [{"path": s.path, "state": s.state, "detail": s.detail} for s in presence.lost(engine.roots())]
 
 
 def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> None:
@@ -258,6 +268,7 @@ def line(engine: Engine, asked: Question, source: str) -> None:
             "the question",
         )
         answer = record.answer(engine.rank(engine.gather(asked.query, source=source), settings))
+        answer["roots"] = _lost(engine)
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}
     _print(dumps({"id": asked.id, **answer}))

@@ -63,7 +63,7 @@ def test_json_has_the_documented_shape(run: Callable) -> None:
     code, out, _ = run("search", "--json", "omada router")
     answer = json.loads(out)
     assert code == 0
-    assert set(answer) == {"results", "provider", "model", "profile", "mode", "fallback", "trace"}
+    assert set(answer) == {"results", "provider", "model", "profile", "mode", "fallback", "trace", "roots"}
     assert set(answer["results"][0]) == {
         "path",
         "startLine",

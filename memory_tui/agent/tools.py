@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from memory_tui.agent.answers import (
     GetAnswer,
     Hit,
     Miss,
+    Root,
     Search,
     SearchAnswer,
 )
@@ -30,6 +32,8 @@ from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.settings import Settings
 from memory_tui.text import js
 from memory_tui.text.display import one_line, safe
+from memory_tui.workspace import presence
+from memory_tui.workspace.presence import RootState
 from memory_tui.workspace.roots import NoteMissing
 
 NEAREST_MISSES = 3
@@ -86,6 +90,7 @@ def memory_search(
     except MemoryTuiError as error:
         return Searched(unavailable(error), None)
     found = answer(trace, memory.plan.provider, manner)
+    _say_what_is_lost(found, memory.roots())
     if late:
         found.update(
             {
@@ -123,8 +128,14 @@ def _trace(memory: Memory, request: Search, settings: Settings, cancel: Cancel) 
     if (trace := _indexed(memory, request, settings, cancel)) is not None:
         return trace
     memory.request_sync("search")
-    _wait(memory, _STARTING_SECONDS, cancel)
-    return memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
+    end = time.monotonic() + _STARTING_SECONDS
+    while time.monotonic() < end:
+        _wait(memory, end - time.monotonic(), cancel)
+        # The first index may be made by another process, whose end cannot be waited for.
+        if not memory.written_elsewhere or (trace := _indexed(memory, request, settings, cancel)) is not None:
+            break
+        time.sleep(_PAUSE_SECONDS)
+    return trace or memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
 
 
 def _indexed(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace | None:
@@ -285,6 +296,18 @@ def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
         first = next(item for item in pending if item.patient)
         steps.append(f"Below the threshold, and not being indexed: {one_line(first.path)} ({one_line(first.detail)}).")
     found["action"] = " ".join(steps)
+
+
+def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
+    """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
+    for root in presence.lost(states):
+        if root.state != "there":
+            named: Root = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
+            found.setdefault("roots", []).append(named)
+            if not root.readable:
+                found["stale"] = True
+                found["warning"] = f"{named['detail']} Hits from there are what the index keeps of it."
+                found["action"] = "Tell the user that these notes cannot be read now."
 
 
 def _listed(paths: Sequence[str]) -> str:

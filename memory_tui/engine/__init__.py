@@ -23,7 +23,9 @@ from memory_tui.index.readers import Cancel
 from memory_tui.launch import Options, Plan
 from memory_tui.search.trace import ChunkRef, Notice, Trace
 from memory_tui.settings import Settings
-from memory_tui.workspace.roots import scan, why_path
+from memory_tui.workspace import presence
+from memory_tui.workspace.presence import RootState
+from memory_tui.workspace.roots import reachable, scan, why_path
 from memory_tui.workspace.sources import Document, note, shown
 
 if TYPE_CHECKING:
@@ -153,6 +155,7 @@ class Engine:
         """The same, but for who answers."""
         found = [Notice("config", problem) for problem in self.plan.config.problems]
         found += [Notice("index", text) for text in self._upkeep.notices]
+        found += [Notice("root", root.detail, presence.next_step(root)) for root in presence.lost(self.roots())]
         found += self._upkeep.outlook.doubts()
         if waiting := self._upkeep.batches.waiting:
             found.append(
@@ -166,6 +169,10 @@ class Engine:
         return tuple(found)
 
     # --- keeping the index -----------------------------------------------------------------------------------------
+
+    def roots(self) -> tuple[RootState, ...]:
+        """The state of every root, at most a second old."""
+        return self._upkeep.guarding.states()
 
     @property
     def watching(self) -> bool:
@@ -230,6 +237,11 @@ class Engine:
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed."""
         self._upkeep.catch_up()
+
+    @property
+    def written_elsewhere(self) -> bool:
+        """Whether another process is writing the index now, or is about to as the one that keeps it."""
+        return self._upkeep.written_elsewhere
 
     def wait_idle(self, timeout: float) -> bool:
         """Wait until the writer has nothing to do; False when `timeout` seconds were not enough."""
@@ -317,19 +329,24 @@ class Engine:
         probe = self._chain.probe() if deep else None
 
         def look(store: Store) -> Status:
-            seen = scan(self.plan.roots, store.settled())
+            began = time.monotonic()
+            self._upkeep.following.shown(store)
+            seen = reachable(self.plan.roots, store.settled())
             freshness, supplied = self._upkeep.freshness(store, seen), self.embedding.supplied(store)
-            return overview.status(
+            found = overview.status(
                 self.plan,
                 store,
                 seen,
                 freshness,
+                roots=self.roots(),
                 watching=(self.watching, self._upkeep.watcher.detail),
                 probe=probe,
                 notices=said_once(self._notices(), supplied.who),
                 supplied=supplied,
                 paused=self._upkeep.paused,
             )
+            self._upkeep.following.cost = time.monotonic() - began
+            return found
 
         return self._asking.look(look)
 
@@ -337,7 +354,7 @@ class Engine:
         """Every note with its state, by path."""
         from memory_tui import overview
 
-        seen = scan(self.plan.roots)
+        seen = reachable(self.plan.roots)
         return self._asking.look(lambda store: overview.file_rows(store, seen, self._upkeep.freshness(store, seen)))
 
     def read(self, path: str) -> Document:

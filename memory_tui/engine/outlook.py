@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memory_tui.embed.chain import NONE
 from memory_tui.engine.supply import fallback_in
 from memory_tui.search.trace import Notice, Unsearchable
-from memory_tui.workspace.roots import Scan, scan
+from memory_tui.workspace.roots import Scan, reachable
 
 if TYPE_CHECKING:
     from memory_tui.embed.chain import Chain
@@ -55,9 +55,9 @@ class Outlook:
         has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
         wanted = sync.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
         rebuild = schema.differences(has, wanted) if has and wanted else ()
-        every = seen or scan(roots, None if rebuild else store.settled())
+        every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
-            every = scan(roots)
+            every = reachable(roots)
         found = compare(
             every,
             store.known(),

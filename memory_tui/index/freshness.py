@@ -40,7 +40,8 @@ class Freshness:
     """How many notes are `fresh`, those that are not by path, and what is no note.
 
     `rebuild` says what the index was made with that is otherwise now; then no note is fresh. `shrink` is what a
-    person has to agree to before it is forgotten.
+    person has to agree to before it is forgotten. `moved` are the stored paths of roots on another device than before,
+    where notes are missing.
     """
 
     fresh: int
@@ -48,6 +49,7 @@ class Freshness:
     left_out: tuple[LeftOut, ...]
     rebuild: tuple[str, ...] = ()
     shrink: Shrink | None = None
+    moved: frozenset[str] = frozenset()
 
     def of(self, *states: State) -> tuple[FileState, ...]:
         """The notes in one of `states`."""
@@ -112,7 +114,7 @@ def compare(
     gone = sort_out(scan, known, roots, devices)
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in gone.deleted)
     stale.update((held.path, FileState(*held)) for held in gone.held)
-    return Freshness(fresh, stale, scan.left_out, rebuild, gone.shrink)
+    return Freshness(fresh, stale, scan.left_out, rebuild, gone.shrink, frozenset(gone.moved))
 
 
 def _state(note: Found, row: FileRow | None, differs: Difference, thresholds: Thresholds | None) -> FileState | None:

@@ -20,7 +20,7 @@ from textual.signal import Signal
 from textual.theme import Theme
 
 from memory_tui.errors import MemoryTuiError
-from memory_tui.events import Event, SyncFinished, SyncProgress, SyncStarted, VectorsMade
+from memory_tui.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
 from memory_tui.tui import messages
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.bridge import Bridge, Opener
@@ -207,10 +207,18 @@ class MemoryApp(Doing):
         if self.facts is not None:
             self.facts = self.facts.after(news)
         self.events_signal.publish(news)
+        if any(isinstance(event, RootsChanged) for event in news):
+            self._roots_changed()
         if self.progress is None:
             self.bridge.look()
         elif self.facts is not None and time.monotonic() - self._told_facts > FACTS_EVERY:
             self._told_facts = time.monotonic()
+            self.facts_signal.publish(self.facts)
+
+    def _roots_changed(self) -> None:
+        """Say at once what became of the roots: the facts that follow may wait for a file system that hangs."""
+        if self.facts is not None and self.engine is not None:
+            self.facts = self.facts.beside(self.engine.roots())
             self.facts_signal.publish(self.facts)
 
     @on(messages.Gathered)

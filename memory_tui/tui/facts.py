@@ -12,6 +12,8 @@ from memory_tui import profiles
 from memory_tui.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
 from memory_tui.search.trace import Mode, Notice
 from memory_tui.tui.aging import Aging
+from memory_tui.workspace import presence
+from memory_tui.workspace.presence import RootState
 
 if TYPE_CHECKING:
     from memory_tui.embed.who import Who
@@ -70,6 +72,25 @@ class Facts:
     """Which other process keeps the index up to date; empty where it is this one or none."""
     shrink: str = ""
     """Why notes that vanished are kept until a person agrees; empty where none are."""
+    roots: tuple[RootState, ...] = ()
+    """The workspace, and every other place where notes are read: whether they can be."""
+
+    @property
+    def lost(self) -> tuple[RootState, ...]:
+        """The roots of which something is to be said, the most important first."""
+        return presence.lost(self.roots)
+
+    @property
+    def lost_notes(self) -> RootState | None:
+        """Why no note of the workspace can be read; None where they can."""
+        return next((root for root in self.lost if root.main and not root.readable), None)
+
+    def beside(self, roots: tuple[RootState, ...]) -> Facts:
+        """These facts when the roots are as `roots` say: no note is fresh that cannot be read."""
+        if roots == self.roots:
+            return self
+        rows = tuple(_unread(row, presence.root_of(row.path, roots)) for row in self.rows)
+        return replace(self, roots=roots, rows=rows, fresh=sum(row.state == "fresh" for row in rows))
 
     def after(self, news: Sequence[Event]) -> Facts:
         """These facts with what `news` say of single files and the watcher; counts follow with the next gathering."""
@@ -106,6 +127,12 @@ def _told(row: FileRow, told: tuple[str, str, int | None] | None) -> FileRow:
         return row
     state, detail, chunks = told
     return replace(row, state=state, detail=detail, chunks=row.chunks if chunks is None else chunks)
+
+
+def _unread(row: FileRow, root: RootState | None) -> FileRow:
+    if root is None or root.readable or row.state != "fresh":
+        return row
+    return replace(row, state="missing root", detail=root.detail)
 
 
 def gather(engine: Engine) -> Facts:
@@ -148,6 +175,7 @@ def gather(engine: Engine) -> Facts:
         paused=status.paused,
         keeper=f"process {keeper.pid}" if (keeper := status.keeper) is not None and not keeper.ours else "",
         shrink=_shrink(status),
+        roots=status.roots,
     )
 
 
