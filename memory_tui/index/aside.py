@@ -12,6 +12,7 @@ import stat
 import time
 from pathlib import Path
 
+from memory_tui.index.place import SIDES
 from memory_tui.index.schema import APPLICATION_ID
 
 KEPT = 3
@@ -34,7 +35,7 @@ def sweep(index: Path, now: float) -> list[str]:
         if now - at < KEPT_DAYS * 86_400:
             continue
         try:
-            for side in ("-wal", "-shm", ""):
+            for side in reversed(SIDES):
                 path.with_name(path.name + side).unlink(missing_ok=True)
         except OSError as error:
             told.append(f"{path}, a damaged index that was moved aside, cannot be removed: {error.strerror}.")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from memory_tui.errors import Cancelled, IndexBusy, IndexUnavailable
+from memory_tui.index.place import open_beside, read_beside
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _LOCKED_BYTE = 1 << 20
@@ -62,7 +63,7 @@ class WriterLock:
         """
         path = lock_path(index, role)
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = open_beside(path, os.O_RDWR | os.O_CREAT, _is_ours)
         except OSError as error:
             raise IndexUnavailable(
                 f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder."
@@ -122,10 +123,16 @@ def living(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
 def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
     """Who wrote the lock file last and has not released it: the writer that `acquire` met, or one that was killed."""
     try:
-        fields = json.loads(lock_path(index, role).read_text())
+        fields = json.loads(read_beside(lock_path(index, role)))
         return Holder(int(fields["pid"]), str(fields["started"]), float(fields["since"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def _is_ours(data: bytes) -> bool:
+    """Whether a lock file holds what `acquire` writes, or what is left of that when the power fails."""
+    begins = b'{"pid"'
+    return data.startswith(begins) or begins.startswith(data) or not any(data)
 
 
 def is_alive(who: Holder) -> bool:
