@@ -11,6 +11,7 @@ MemoryTuiError
  +-- EditRefused         a change of notes that is not made, and why
  +-- IndexUnavailable    the index file cannot be opened, written or trusted
  |    +-- IndexDamaged   what is in it makes no sense; it is moved aside and made again
+ |    +-- IndexRefused   what lies in its place is not ours, and stays as it is
  |    +-- IndexEmpty     nothing is in it yet
  |    +-- IndexBusy      another process is writing it
  +-- ProviderError       text could not be turned into vectors
@@ -106,6 +107,13 @@ class IndexDamaged(IndexUnavailable):
     """What is in the index file makes no sense; it is moved aside and made again from the notes."""
 
     code = "index_damaged"
+
+
+class IndexRefused(IndexUnavailable):
+    """What lies in the place of the index, or beside it, is not ours, or cannot be an index; it stays as it is."""
+
+    code = "index_refused"
+    exit_status = 2
 
 
 class IndexEmpty(IndexUnavailable):

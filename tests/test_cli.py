@@ -388,15 +388,16 @@ def test_files_that_cannot_be_notes_do_no_harm(run: Callable, workspace: Path) -
     assert fingerprint(workspace) == before
 
 
-def test_an_index_that_is_no_database_is_moved_aside_and_said_so(run: Callable, tmp_path: Path) -> None:
-    (tmp_path / "index.sqlite").write_text("this is not a database, it is my shopping list\n" * 100)
-    code, out, err = run("search", "router")
-    assert code == 0
-    assert "MEMORY.md" in out
-    assert "is not a database" in err
-    kept = list(tmp_path.glob("index.sqlite.damaged-*"))
-    assert len(kept) == 1
-    assert "shopping list" in kept[0].read_text()
+@pytest.mark.parametrize("command", [("search", "router"), ("index",), ("index", "--force"), ("doctor",), ("status",)])
+def test_a_file_that_is_no_index_is_refused_and_stays(run: Callable, tmp_path: Path, command: tuple[str, ...]) -> None:
+    index = tmp_path / "index.sqlite"
+    index.write_text("this is not a database, it is my shopping list\n" * 100)
+    before = index.lstat(), index.read_text()
+    code, out, err = run(*command)
+    assert "is not an index of memory-tui, so memory-tui leaves it alone" in out + err
+    assert code == (0 if command == ("status",) else 2)
+    assert (index.lstat(), index.read_text()) == before
+    assert list(tmp_path.glob("index.sqlite?*")) == []
 
 
 def test_a_read_only_workspace_is_indexed_elsewhere(run: Callable, workspace: Path) -> None:

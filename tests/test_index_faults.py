@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -18,7 +19,7 @@ from test_engine import Heard
 
 from memory_tui import events
 from memory_tui.engine import Engine, Options
-from memory_tui.errors import IndexUnavailable, MemoryTuiError
+from memory_tui.errors import IndexRefused, IndexUnavailable
 from memory_tui.index import check, seal
 from memory_tui.index.store import Store
 
@@ -101,7 +102,6 @@ BROKEN: dict[str, Callable[[Path], object]] = {
     "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
     "flipped bits": lambda path: flip(path, 1),
     "deleted": lambda path: path.unlink(),
-    "another program's": lambda path: (path.unlink(), apsw.Connection(str(path)).execute("CREATE TABLE t(x)")),
 }
 
 
@@ -414,8 +414,8 @@ def test_readers_in_other_processes_follow_a_rebuild(
 def test_what_a_dead_process_left_beside_the_index_is_swept(opened: Callable[[], Engine], index: Path) -> None:
     with opened() as engine:
         engine.sync()
-    for side in ("", "-wal", "-shm"):
-        index.with_name(f"{index.name}.next{side}").write_bytes(b"half an index")
+    for side in ("", "-wal", "-shm", "-journal"):
+        index.with_name(f"{index.name}.next{side}").write_bytes(index.read_bytes()[:5000])
     with opened() as engine:
         assert any(file.what == "beside" for file in engine.status().storage)
         engine.sync()
@@ -423,7 +423,7 @@ def test_what_a_dead_process_left_beside_the_index_is_swept(opened: Callable[[],
     assert list(index.parent.glob("*.next*")) == []
 
 
-def test_a_reader_that_meets_damage_says_so_and_the_next_sync_mends_it(
+def test_a_reader_that_meets_damage_has_the_index_made_again(
     opened: Callable[[], Engine], index: Path, heard: Heard
 ) -> None:
     with opened() as engine:
@@ -432,10 +432,165 @@ def test_a_reader_that_meets_damage_says_so_and_the_next_sync_mends_it(
     with opened() as engine:
         status = engine.status()
         assert status.chunks == 0 or status.freshness.total == NOTES
-        with pytest.raises(MemoryTuiError, match=r"damaged|cannot be read"):
-            engine.search("number7")
+        assert list(index.parent.glob("*.damaged-*")) == []
+        assert not any("was kept" in notice.message or "is made again" in notice.message for notice in status.notices)
+        assert engine.search("number7").recalled[0].chunk.path == "memory/7.md"
+        [kept] = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
+        assert f"It was kept as {kept}" in said(heard)
+        whole(engine)
+
+
+SPOILED = {
+    "generation": "UPDATE meta SET value = 'junk' WHERE key = 'generation'",
+    "negative generation": "UPDATE meta SET value = -3 WHERE key = 'generation'",
+    "no generation": "DELETE FROM meta WHERE key = 'generation'",
+    "recipe": "UPDATE meta SET value = '{' WHERE key = 'memory_index_meta_v1'",
+    "recipe of another kind": "UPDATE meta SET value = '[7]' WHERE key = 'memory_index_meta_v1'",
+    "recipe without UTF-8": "UPDATE meta SET value = cast(x'ff7b7d' AS TEXT) WHERE key = 'memory_index_meta_v1'",
+    "uuid": "DELETE FROM meta WHERE key = 'uuid'",
+    "tokenizer": "UPDATE meta SET value = 'unicodd61' WHERE key = 'full_text'",
+    "change log": "UPDATE meta SET value = x'00' WHERE key = 'changes_from'",
+    "path without UTF-8": "UPDATE files SET path = cast(x'ff6d' AS TEXT) WHERE id = 7",
+    "time of a file": "UPDATE files SET mtime = 'yesterday' WHERE id = 7",
+    "reading of a file": "UPDATE files SET indexed_at = 'x' WHERE id = 7",
+    "chunks of a file": "UPDATE files SET chunks = 9000000000000 WHERE id = 7",
+    "lines": "UPDATE chunks SET start_line = 900 WHERE id = 8",
+    "line zero": "UPDATE chunks SET start_line = 0 WHERE id = 8",
+    "line of letters": "UPDATE chunks SET end_line = 'x' WHERE id = 8",
+    "file of a chunk": "UPDATE chunks SET file_id = 9999 WHERE id = 8",
+    "text": "UPDATE chunks SET text = replace(text, 'gardens', 'hardens')",
+    "text without UTF-8": "UPDATE chunks SET text = cast(x'ff6d' AS TEXT)",
+    "vector": "UPDATE embedding_cache SET embedding = zeroblob(7) WHERE id = 2",
+    "vector of no number": "UPDATE embedding_cache SET embedding = "
+    "cast(x'0000c07f' || substr(embedding, 5) AS BLOB) WHERE id = 2",
+    "vector too long": "UPDATE embedding_cache SET embedding = "
+    "cast(x'0000c842' || substr(embedding, 5) AS BLOB) WHERE id = 2",
+    "table": "DROP TABLE chunks_words",
+    "text table": "DROP TABLE chunks_fts",
+}
+
+
+@pytest.mark.parametrize("what", SPOILED)
+def test_values_that_make_no_sense_are_damage_to_a_reader_and_mended(
+    opened: Callable[[], Engine], index: Path, heard: Heard, what: str
+) -> None:
+    """The file stays as it was closed, as far as size and time can tell, and has no checksum: the reader finds it."""
+    with opened() as engine:
+        engine.sync()
+        before = [hit.chunk for hit in engine.search("number7 gardens").recalled]
+    connection = apsw.Connection(str(index))
+    connection.execute(SPOILED[what])
+    connection.close()
+    index.with_name(f"{index.name}.seal").write_text(json.dumps([index.stat().st_size, index.stat().st_mtime_ns]))
+    with opened(**{"sync.onSearch": "off"}) as engine:
+        assert [hit.chunk for hit in engine.search("number7 gardens").recalled] == before
         engine.sync()
         whole(engine)
+
+
+def answers(engine: Engine) -> list[tuple[str, int, int, str, float]]:
+    """What a few questions recall, to the last digit."""
+    return [
+        (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.snippet, hit.score)
+        for query in ("number7 gardens", "coffee number12", "note 3")
+        for hit in engine.search(query).recalled
+    ]
+
+
+def flipped(whole_file: bytes, at: int, index: Path, times: tuple[int, int]) -> None:
+    """The index with one byte flipped, and the time that its seal knows."""
+    for path in index.parent.glob(f"{index.name}-*"):
+        path.unlink()
+    index.write_bytes(whole_file[:at] + bytes([whole_file[at] ^ 0xFF]) + whole_file[at + 1 :])
+    os.utime(index, ns=times)
+
+
+def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies: int, how: str) -> None:
+    with opened() as engine:
+        engine.sync()
+        expected = answers(engine)
+    whole_file, mark, status = index.read_bytes(), seal.path_of(index).read_bytes(), index.stat()
+    times = status.st_atime_ns, status.st_mtime_ns
+    rng = random.Random(copies)
+    positions = [*range(0, 100, max(1, 2000 // copies)), *(rng.randrange(len(whole_file)) for _ in range(copies))]
+    for at in positions[-copies:]:
+        flipped(whole_file, at, index, times)
+        seal.path_of(index).write_bytes(mark)
+        heard.events.clear()
+        with opened() as engine:
+            if how == "index":
+                engine.sync(reason="cli")
+            else:
+                engine.catch_up()
+            assert answers(engine) == expected, at
+            assert engine.verify() == (), at
+        kept = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
+        assert all(str(path) in said(heard) for path in kept), at
+        assert bool(kept) == ("It was kept as" in said(heard) or "it was kept as" in said(heard)), at
+        for path in kept:
+            path.unlink()
+
+
+@pytest.mark.parametrize("how", ["index", "search"])
+def test_one_flipped_byte_under_a_fitting_seal_is_healed(
+    opened: Callable[..., Engine], index: Path, heard: Heard, how: str
+) -> None:
+    one_byte_at(opened, index, heard, 12, how)
+
+
+@pytest.mark.soak
+def test_one_flipped_byte_in_each_of_two_hundred_and_ten_copies_is_healed(
+    opened: Callable[..., Engine], index: Path, heard: Heard
+) -> None:
+    one_byte_at(opened, index, heard, 210, "search")
+
+
+@pytest.mark.parametrize("opened_before", [False, True])
+def test_the_database_of_another_program_is_never_moved(
+    opened: Callable[[], Engine], index: Path, heard: Heard, opened_before: bool
+) -> None:
+    if opened_before:
+        with opened() as engine:
+            engine.sync()
+        index.unlink()
+    index.parent.mkdir(exist_ok=True)
+    other = apsw.Connection(str(index))
+    other.execute("CREATE TABLE t(x)")
+    other.close()
+    before = index.read_bytes()
+    with opened() as engine:
+        with pytest.raises(IndexRefused, match="another program") as error:
+            engine.sync()
+        assert error.value.next_step
+        assert engine.status().chunks == 0
+        with pytest.raises(IndexRefused, match="another program"):
+            engine.search("number7")
+    assert index.read_bytes() == before
+    assert list(index.parent.glob("*.damaged-*")) == []
+
+
+@pytest.mark.parametrize("what", ["pipe", "link", "text", "folder"])
+def test_what_is_not_ours_in_the_place_of_the_seal_stays(
+    opened: Callable[[], Engine], index: Path, tmp_path: Path, what: str
+) -> None:
+    index.parent.mkdir()
+    path, target = seal.path_of(index), tmp_path / "theirs"
+    target.write_text("my shopping list")
+    match what:
+        case "pipe":
+            os.mkfifo(path)
+        case "link":
+            path.symlink_to(target)
+        case "text":
+            path.write_bytes(target.read_bytes())
+        case "folder":
+            path.mkdir()
+    before = path.lstat(), target.read_bytes()
+    for _ in range(2):
+        with opened() as engine:
+            engine.sync()
+            whole(engine)
+    assert (path.lstat(), target.read_bytes()) == before
 
 
 def test_nothing_that_lies_about_is_lax(opened: Callable[[], Engine], index: Path) -> None:

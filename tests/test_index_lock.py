@@ -70,8 +70,10 @@ def test_a_process_number_used_again_is_not_the_holder():
     assert not is_alive(Holder(os.getpid(), "12", 0.0))
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"pid": 1}', '{"pid": null, "started": "", "since": 0}'])
-def test_a_lock_file_of_any_content_stops_nobody(tmp_path, text):
+@pytest.mark.parametrize(
+    "text", ["", "\0\0", '{"p', '{"pid": 12, "sta', '{"pid": 1}', '{"pid": null, "started": "", "since": 0}']
+)
+def test_a_lock_file_that_was_cut_off_stops_nobody(tmp_path, text):
     lock_path(tmp_path / "index").write_text(text)
     assert holder(tmp_path / "index") is None
     lock = WriterLock.acquire(tmp_path / "index")
@@ -85,6 +87,37 @@ def test_two_names_of_one_index_share_its_lock(tmp_path):
     lock = WriterLock.acquire(tmp_path / "index")
     assert WriterLock.acquire(tmp_path / "link") is None
     lock.release()
+
+
+@pytest.mark.parametrize("role", ["lock", "keeper"])
+@pytest.mark.parametrize("what", ["text", "long", "link", "dangling", "hard link", "pipe", "folder", "loop"])
+def test_what_is_not_ours_in_the_place_of_a_lock_stays(tmp_path, role, what):
+    path, theirs = lock_path(tmp_path / "index", role), tmp_path / "theirs"
+    theirs.write_text("[[package]]\nname = 'uv'\n")
+    match what:
+        case "text":
+            path.write_bytes(theirs.read_bytes())
+        case "long":
+            path.write_text('{"pid"' + " " * 9000)
+        case "link":
+            path.symlink_to(theirs)
+        case "dangling":
+            path.symlink_to(tmp_path / "nowhere")
+        case "hard link":
+            path.hardlink_to(theirs)
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "loop":
+            path.symlink_to(path)
+    before = path.lstat(), theirs.read_bytes()
+    assert holder(tmp_path / "index", role) is None
+    with pytest.raises(IndexUnavailable, match=r"cannot be written: (it is a link, a pipe|another program's)") as error:
+        WriterLock.acquire(tmp_path / "index", role)
+    assert error.value.next_step
+    assert (path.lstat(), theirs.read_bytes()) == before
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_lock_that_cannot_be_written_says_so(tmp_path):

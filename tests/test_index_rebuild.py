@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
+import apsw
 import pytest
 from helpers_index import Counting, Memory, integrity, text_of
 
 from memory_tui import events
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import beside, check, writes
+from memory_tui.index.place import SIDES
 from memory_tui.index.store import Store
 from memory_tui.index.vectors import Corpus
 
@@ -90,12 +94,52 @@ def test_a_half_made_index_of_another_recipe_is_thrown_away(memory):
     assert leftovers(memory) == []
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"nonsense", b"SQLite format 3\0" + b"\xff" * 9000])
+@pytest.mark.parametrize("rubbish", ["empty", "zeros", "cut", "spoiled"])
 def test_rubbish_in_the_place_of_the_new_index_is_no_obstacle(memory, rubbish):
-    beside.path_of(memory.store.path).write_bytes(rubbish)
+    whole = memory.store.path.read_bytes()
+    spoiled = whole[:100] + b"\xff" * 9000
+    what = {"empty": b"", "zeros": bytes(9000), "cut": whole[:5000], "spoiled": spoiled}[rubbish]
+    for side in SIDES:
+        beside.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next{side}").write_bytes(what)
     assert memory.sync().rebuilt
     assert leftovers(memory) == []
     assert memory.notices == []
+
+
+@pytest.mark.parametrize("foreign", ["text", "database", "folder", "link", "pipe"])
+def test_what_is_not_ours_in_the_place_of_the_new_index_stays(memory, tmp_path, foreign):
+    beside_it, target = beside.path_of(memory.store.path), tmp_path / "theirs"
+    target.write_text("my shopping list\n" * 900)
+    match foreign:
+        case "text":
+            beside_it.write_bytes(target.read_bytes())
+        case "database":
+            other = apsw.Connection(str(beside_it))
+            other.execute("CREATE TABLE recipes(name)")
+            other.close()
+        case "folder":
+            beside_it.mkdir()
+        case "link":
+            beside_it.symlink_to(target)
+        case "pipe":
+            os.mkfifo(beside_it)
+    before = beside_it.lstat(), target.read_bytes()
+    with pytest.raises(IndexUnavailable, match=r"not an index of memory-tui|another program|a folder|a link or a pipe"):
+        memory.sync()
+    assert (beside_it.lstat(), target.read_bytes()) == before
+
+
+def test_a_journal_that_a_kill_left_of_a_rebuild_is_removed(memory):
+    settings, memory.settings = (
+        memory.settings,
+        memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test"),
+    )
+    memory.sync()
+    left = beside.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next-journal")
+    left.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600))
+    memory.sync()
+    assert not left.exists()
+    memory.settings = settings
 
 
 def test_a_new_index_that_is_not_whole_is_never_published(memory, monkeypatch):

@@ -14,7 +14,7 @@ from helpers_index import Memory, text_of
 from helpers_time import LONG
 from helpers_workspace import needs_inodes, unprivileged_folder
 
-from memory_tui.errors import Cancelled, IndexUnavailable, QueryError
+from memory_tui.errors import Cancelled, IndexDamaged, IndexRefused, IndexUnavailable, QueryError
 from memory_tui.index import place, schema, vec0
 from memory_tui.index.store import Store
 
@@ -55,22 +55,34 @@ def test_pages_and_journal_are_as_measured(tmp_path):
     store.close()
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"just some text, longer than a page header of SQLite " * 50, "is not a database"),
-        (b"SQLite format 3\0" + b"\xff" * 9000, "is not a database"),
-    ],
-)
-def test_a_file_that_is_not_a_database_is_moved_aside(tmp_path, content, why):
+CONTENTS = {
+    "text": b"just some text, longer than a page header of SQLite " * 50,
+    "short": b"x",
+    "zeros": bytes(20000),
+    "magic": b"SQLite format 3\0" + b"\xff" * 9000,
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+def test_a_file_that_is_no_index_stays(tmp_path, content):
     path = tmp_path / "memory.sqlite"
-    path.write_bytes(content)
+    path.write_bytes(CONTENTS[content])
+    with pytest.raises(IndexRefused, match=r"is not an index of memory-tui|of another program") as error:
+        Store.open(path)
+    assert error.value.next_step
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("memory.sqlite", CONTENTS[content])]
+
+
+@pytest.mark.parametrize("content", ["text", "zeros"])
+def test_what_is_left_of_an_index_is_moved_aside(tmp_path, content):
+    path = tmp_path / "memory.sqlite"
+    path.write_bytes(CONTENTS[content])
     notices: list[str] = []
-    store = Store.open(path, notices=notices)
+    store = Store.open(path, notices=notices, expected=lambda: True)
     assert store.generation() == 0
     [aside] = [p for p in tmp_path.iterdir() if "damaged" in p.name and not p.name.endswith(("-wal", "-shm"))]
-    assert aside.read_bytes() == content
-    assert why in notices[0]
+    assert aside.read_bytes() == CONTENTS[content]
+    assert "is not a database" in notices[0]
     assert str(aside) in notices[0]
     store.close()
 
@@ -91,19 +103,70 @@ def test_two_bad_files_in_one_second_are_both_kept(tmp_path):
     path = tmp_path / "memory.sqlite"
     for number in range(3):
         path.write_bytes(b"bad %d" % number * 300)
-        Store.open(path).close()
+        Store.open(path, expected=lambda: True).close()
     kept = {p.read_bytes()[:5] for p in tmp_path.iterdir() if "damaged" in p.name}
     assert kept == {b"bad 0", b"bad 1", b"bad 2"}
 
 
-def test_a_database_of_another_program_is_moved_aside(tmp_path):
+@pytest.mark.parametrize(
+    "script",
+    [
+        "CREATE TABLE recipes(name)",
+        "CREATE TABLE recipes(name); DROP TABLE recipes",
+        "PRAGMA application_id = 7; CREATE TABLE chunks(id)",
+    ],
+)
+@pytest.mark.parametrize("how", ["itself", "link"])
+def test_a_database_of_another_program_stays(tmp_path, script, how):
     path = tmp_path / "memory.sqlite"
     other = apsw.Connection(str(path))
-    other.execute("CREATE TABLE recipes(name)")
+    other.execute(script)
     other.close()
-    notices: list[str] = []
-    Store.open(path, notices=notices).close()
-    assert "database of another program" in notices[0]
+    before, named = path.read_bytes(), path
+    if how == "link":
+        named = tmp_path / "link.sqlite"
+        named.symlink_to(path)
+    with pytest.raises(IndexRefused, match="database of another program"):
+        Store.open(named, expected=lambda: True)
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted({path.name, named.name})
+
+
+@pytest.mark.parametrize("side", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("what", ["pipe", "folder", "link"])
+def test_what_is_no_file_in_the_place_of_an_index_is_refused(tmp_path, side, what):
+    part = tmp_path / f"memory.sqlite{side}"
+    target = tmp_path / "theirs"
+    target.write_text("my shopping list")
+    if what == "pipe":
+        os.mkfifo(part)
+    elif what == "folder":
+        part.mkdir()
+    else:
+        part.symlink_to(target)
+    for read_only in (False, True):
+        with pytest.raises(IndexUnavailable):
+            Store.open(tmp_path / "memory.sqlite", read_only=read_only)
+    assert target.read_text() == "my shopping list"
+
+
+@pytest.mark.parametrize("name", ["loop", "a\0b", "x" * 300])
+def test_a_name_that_leads_nowhere_is_refused(tmp_path, name):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for read_only in (False, True):
+        with pytest.raises(IndexUnavailable) as error:
+            Store.open(tmp_path / name, read_only=read_only)
+        assert error.value.message
+        assert error.value.next_step
+
+
+def test_one_bit_of_the_header_does_not_make_an_index_a_stranger(tmp_path):
+    path = tmp_path / "memory.sqlite"
+    Store.open(path).close()
+    whole = path.read_bytes()
+    for at in range(100):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        Store.open(path).close()
 
 
 def test_an_index_of_a_newer_version_is_moved_aside(tmp_path):
@@ -214,7 +277,9 @@ def test_reading_needs_an_index(tmp_path):
 def test_a_bad_file_is_not_moved_by_a_reader(tmp_path):
     path = tmp_path / "memory.sqlite"
     path.write_bytes(b"nonsense" * 500)
-    with pytest.raises(IndexUnavailable, match="is not a database"):
+    with pytest.raises(IndexDamaged, match="is not a database"):
+        Store.open(path, read_only=True, expected=lambda: True)
+    with pytest.raises(IndexRefused, match="is not an index of memory-tui"):
         Store.open(path, read_only=True)
     assert [p.name for p in tmp_path.iterdir()] == ["memory.sqlite"]
 

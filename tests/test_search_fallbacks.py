@@ -250,6 +250,8 @@ def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
         "value = json_remove(value, '$.ftsTokenizer') WHERE key = 'memory_index_meta_v1'"
     )
     old.close()
+    # Nor was there a checksum to tell that somebody else has written it.
+    (place / "index.sqlite.seal").unlink()
     with opened(place) as engine:
         report = engine.sync()
         assert (report.rebuilt, report.indexed) == (False, 0)

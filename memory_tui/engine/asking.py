@@ -12,6 +12,7 @@ from memory_tui.engine.supply import provider_notice, who_answers, withheld_ques
 from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.explain.elsewhere import Waiting
 from memory_tui.explain.elsewhere import look as words_elsewhere
+from memory_tui.index import place
 from memory_tui.index.readers import Cancel, Readers
 from memory_tui.search.trace import ChunkRef, Notice
 from memory_tui.workspace.sources import shown
@@ -54,7 +55,7 @@ class Asking:
         self._chain = chain
         self._upkeep = upkeep
         self._notices = notices
-        self._readers = Readers(plan.once and plan.settings.on("store.vector.enabled"))
+        self._readers = Readers(plan.once and plan.settings.on("store.vector.enabled"), upkeep.expected)
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
@@ -67,15 +68,19 @@ class Asking:
     @contextmanager
     def reader(self) -> Iterator[Store]:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
-        with self._readers.borrow(self._upkeep.path) as store:
-            if store is None:
-                self._upkeep.missing()
-                raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
-            try:
+        met = place.file_at(self._upkeep.path)
+        try:
+            with self._readers.borrow(self._upkeep.path) as store:
+                if store is None:
+                    self._upkeep.missing()
+                    raise IndexUnavailable(
+                        "Nothing is indexed yet.", "Wait for the first index, or run memory-tui index."
+                    )
+                met = store.identified
                 yield store
-            except IndexDamaged as error:
-                self._upkeep.doubt(error)
-                raise
+        except IndexDamaged as error:
+            self._upkeep.doubt(error, met)
+            raise
 
     def look(self, run: Callable[[Store], Outcome]) -> Outcome:
         """What `run` makes of one state of the index; of nothing where there is no index that can be read.
@@ -86,7 +91,7 @@ class Asking:
             with self.looking() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self._upkeep.doubt(error)
+            self._upkeep.doubt(error, place.file_at(self._upkeep.path))
         with self._nothing() as store:
             return run(store)
 
@@ -112,6 +117,19 @@ class Asking:
 
     def gather(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
         """What the index knows about `query`, all of it in one state. Raises QueryError, Cancelled, IndexUnavailable.
+
+        A damaged index is made again first, where nobody does that in the background.
+        """
+        try:
+            return self._gathered(query, now, cancel, source, by_words=by_words)
+        except IndexDamaged as error:
+            if self._upkeep.batches.resident:
+                raise
+            self._upkeep.heal(error, place.file_at(self._upkeep.path))
+            return self._gathered(query, now, cancel, source, by_words=by_words)
+
+    def _gathered(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
+        """The answer of one reader.
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
@@ -153,7 +171,7 @@ class Asking:
 
         for _ in range(_TRIES):
             with self.reader() as store, store.snapshot():
-                if store.meta("uuid") == evidence.uuid:
+                if store.uuid() == evidence.uuid:
                     return whynot.why(evidence, settings, place.look(self._plan.roots, store, path, line))
             by_words = evidence.cosine is None
             evidence = self.gather(evidence.query, evidence.now, Cancel(), evidence.source, by_words=by_words)
@@ -198,7 +216,7 @@ class Asking:
         def texts(rows: Sequence[int]) -> list[str]:
             rowids = [int(corpus.rowids[notes[row]]) for row in rows]
             with self.reader() as store, store.snapshot():
-                found = store.texts(rowids) if store.meta("uuid") == corpus.uuid else {}
+                found = store.texts(rowids) if store.uuid() == corpus.uuid else {}
             return [found.get(rowid, "") for rowid in rowids]
 
         return Chunks(places, texts, corpus.file_of[notes], corpus.vectors(notes))

@@ -25,6 +25,7 @@ class Opening:
         self._plan = plan
         self._tell = tell
         self._last: tuple[int, int] | None = None
+        self._sealed: seal.Seal | None = None
 
     def open(self, damage: str) -> Store:
         """The index, made if it is not there; checked first where it was not closed, or changed since.
@@ -34,15 +35,11 @@ class Opening:
         """
         if damage:
             self._move_aside(damage)
+        sealed = seal.is_beside(self.path)
         worry = "" if damage else self._worry()
-        store = self._store()
+        store = self._store(lambda: sealed or self.expected())
         if worry:
-            from memory_tui.index import check
-
-            if problems := check.problems(store):
-                self.close(store, whole=False)
-                self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
-                store = self._store()
+            store = self._doubted(store, worry)
         self._sweep()
         self.opened = True
         return store
@@ -53,21 +50,45 @@ class Opening:
         moved = store.moved
         store.close()
         if whole and not moved and not self._shared():
-            seal.put(store.path)
+            seal.put(store.path, self._sealed)
+        self._sealed = None
 
-    def examine(self, store: Store) -> None:
-        """Raises IndexDamaged when `store` is not whole, upon which its file is moved aside."""
-        from memory_tui.index import check
+    def condemn(self, error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store], None]:
+        """A job for the writer that has the file `met` (device, inode) moved aside, in which a reader met damage."""
 
-        if problems := check.problems(store):
-            raise IndexDamaged(f"The index {self.path} is damaged ({problems[0]}).")
+        def run(store: Store) -> None:
+            if store.identified == met:
+                raise error
 
-    def _store(self) -> Store:
+        return run
+
+    def _doubted(self, store: Store, worry: str) -> Store:
+        """The index, once it was read from end to end; another one where this one is damaged."""
+        from memory_tui.index import check, writes
+
+        problems = [worry] if worry == seal.DAMAGED else check.problems(store)
+        if problems:
+            self.close(store, whole=False)
+            self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
+            return self._store(lambda: True)
+        if worry != seal.UNCLOSED and (recipe := store.recipe()) is not None:
+            # Whole, and yet not as it was closed: every note is read and cut again, its vectors are reused.
+            writes.reset(store, recipe)
+        return store
+
+    def expected(self) -> bool:
+        """Whether an index of ours lay in its place, as far as can be told: then what lies there is that, damaged."""
+        return self.opened or seal.is_beside(self.path) or place.is_private(self.path)
+
+    def _store(self, expected: Callable[[], bool]) -> Store:
         from memory_tui.index.store import Store
 
         said = len(self.notices)
         store = Store.open(
-            self._plan.index, use_vec0=self._plan.settings.on("store.vector.enabled"), notices=self.notices
+            self._plan.index,
+            use_vec0=self._plan.settings.on("store.vector.enabled"),
+            notices=self.notices,
+            expected=expected,
         )
         self.path = store.path
         for text in self.notices[said:]:
@@ -80,7 +101,7 @@ class Opening:
         there = path.exists() and path.stat().st_size > 0
         if self._shared():
             return ""
-        broken = seal.take(path)
+        broken, self._sealed = seal.take(path)
         if there:
             return broken
         if self._last is not None or broken != seal.UNCLOSED:
@@ -101,11 +122,10 @@ class Opening:
         return any(who is not None and not who.ours for who in others)
 
     def _move_aside(self, why: str) -> None:
-        from memory_tui.index.database import file_at
 
         with self._held():
             # Another process may have done it meanwhile: then there is another file.
-            if self._last is not None and file_at(self.path) == self._last:
+            if self._last is not None and place.file_at(self.path) == self._last:
                 kept = place.move_aside(self.path)
                 self._say(f"{why} It was kept as {kept}, and is made again from the notes.")
 

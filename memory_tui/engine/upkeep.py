@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from os.path import normpath
@@ -100,11 +101,16 @@ class Upkeep:
         self._clock = Clock(self._tick, self._writer.closing)
         self._yielded = self._synced = 0.0
         self._sync_wanted = False
+        self._condemned: tuple[int, int] | None = None
 
     @property
     def path(self) -> Path:
         """Where the index is; another folder than planned when that one cannot be written."""
         return self._opening.path
+
+    def expected(self) -> bool:
+        """Whether an index of ours lies, or lay, in its place, as far as can be told."""
+        return self._opening.expected()
 
     @property
     def notices(self) -> list[str]:
@@ -272,15 +278,34 @@ class Upkeep:
         self.guarding.judged(found.moved, shrink.from_text(store.meta(shrink.KEY)))
         return found
 
-    def doubt(self, error: IndexUnavailable) -> None:
-        """A reader could not use the index: say so, once. What stays mends it now, what does not with the next sync."""
+    def doubt(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
+        """A reader could not use the index: say so, once. What stays has it made anew, by `heal` in the background.
+
+        `met` is the file (device, inode) in which it met damage.
+        """
         text = f"{error.message} {error.next_step}".rstrip()
         if text not in self.notices:
             self.notices.append(text)
             self._notice(text)
-            if self.batches.resident and isinstance(error, IndexDamaged):
-                self._writer.submit(self._opening.examine)
-                self.request_sync("lost")
+        if self.batches.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
+            self._condemned = met
+            self._writer.submit(self._opening.condemn(error, met)).add_done_callback(self._condemnation)
+            self.request_sync("lost")
+
+    def heal(self, error: IndexDamaged, met: tuple[int, int] | None) -> None:
+        """Have the file `met`, in which a reader met damage, moved aside and made again, and wait.
+
+        Raises MemoryTuiError.
+        """
+        self.ask(self._opening.condemn(error, met))
+        self.sync(reason="search")
+        mended = f"{error.message} {error.next_step}".rstrip()
+        self.notices[:] = [text for text in self.notices if text != mended]
+
+    def _condemnation(self, outcome: Future[None]) -> None:
+        """A damaged file that could not be moved aside, because another was writing it, is condemned when met again."""
+        if outcome.cancelled() or outcome.exception() is not None:
+            self._condemned = None
 
     def _check_paused(self) -> None:
         if self.paused:

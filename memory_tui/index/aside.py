@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from memory_tui.core import atomic
+from memory_tui.index.place import SIDES
 from memory_tui.index.schema import APPLICATION_ID
 
 KEPT = 3
@@ -35,7 +36,7 @@ def sweep(index: Path, now: float) -> list[str]:
         if now - at < KEPT_DAYS * 86_400:
             continue
         try:
-            for side in ("-wal", "-shm", ""):
+            for side in reversed(SIDES):
                 atomic.remove_file(path.with_name(path.name + side))
         except OSError as error:
             told.append(f"{path}, a damaged index that was moved aside, cannot be removed: {error.strerror}.")

@@ -17,6 +17,7 @@ from memory_tui.core import atomic
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import carrying, check, refusals, writes
 from memory_tui.index.database import explained
+from memory_tui.index.place import SIDES, is_private, kind
 from memory_tui.index.run import Stop
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
@@ -54,7 +55,7 @@ def begin(store: Store, recipe: Recipe, stop: Stop) -> Store:
     """The index beside `store`: the one that waits, or a new one, with every vector that `store` has kept."""
     if not waits(store, recipe):
         discard(store.path)
-    beside = Store.open(path_of(store.path), use_vec0=store.vec0.ready)
+    beside = Store.open(path_of(store.path), use_vec0=store.vec0.ready, expected=lambda: is_private(store.path))
     if beside.recipe() is None:
         writes.remember(beside, _OF, store.meta("uuid"))
         writes.reset(beside, recipe)
@@ -90,12 +91,16 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
 
 
 def discard(index: Path) -> None:
-    """Remove what was made beside `index`, if anything."""
+    """Remove what was made beside `index`, if anything; what is not ours stays. Raises IndexUnavailable."""
     path = path_of(index)
-    for side in ("", "-wal", "-shm"):
+    if not (is_private(path) or kind(path) in ("nothing", "empty", "ours", "zeros")):
+        return
+    # The file itself last: without it nobody could tell whose its logs are.
+    for side in reversed(SIDES):
         part = path.with_name(path.name + side)
         try:
-            atomic.remove_file(part)
+            if kind(part) != "no file":
+                atomic.remove_file(part)
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise IndexUnavailable(

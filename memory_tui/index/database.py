@@ -6,9 +6,10 @@ A connection belongs to one thread; only `interrupt` may be called from another.
 from __future__ import annotations
 
 import os
+import re
 import time
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -17,13 +18,17 @@ import apsw
 
 from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
 from memory_tui.index import abilities, filesystem, schema, vec0
-from memory_tui.index.place import create, move_aside, place
+from memory_tui.index.place import check, create, file_at, kind, move_aside, place, refused, resolved
 
 Rows = list[tuple[Any, ...]]
 
-_SIDES = ("", "-wal", "-shm")
 _MEGABYTE = 1 << 20
 _TRIES, _PAUSE_SECONDS = 250, 0.02
+_SPOILED_SCHEMA = re.compile(
+    r"no such (table|column)|has no column|already exists|malformed|vtable constructor failed|"
+    r"(fts5|unsupported) file format"
+)
+"""What SQLite says of statements of ours when tables are not what `schema` has made."""
 _OPENCLAW_TABLES = {"meta", "files", "chunks", "embedding_cache"}
 
 
@@ -64,24 +69,34 @@ class Database:
         read_only: bool = False,
         use_vec0: bool = True,
         notices: list[str] | None = None,
+        expected: Callable[[], bool] = lambda: False,
     ) -> Self:
         """The index at `path`, made if it is not there (unless `read_only`).
 
-        A file that is not an index of ours is moved aside, and a folder that cannot be written is replaced by a
-        temporary one; `notices` gets a sentence for each. Raises IndexUnavailable.
+        A damaged index is moved aside, and a folder that cannot be written is replaced by a temporary one; `notices`
+        gets a sentence for each. What is not ours stays where it is: by its header, or where that is gone unless an
+        index of ours is `expected` there. Raises IndexUnavailable, IndexRefused.
         """
         heard = [] if notices is None else notices
-        where = Path(path).resolve() if read_only else place(path, heard)
+        where = resolved(path)
+        check(where)
+        found = kind(where, _header)
+        if found in ("zeros", "other") and not expected():
+            raise refused(where, "is not an index of memory-tui")
+        if found == "database":
+            raise _stranger(where)
+        if not read_only:
+            where = place(path, heard)
         try:
             connection = _connect_read_only(where) if read_only else _connect(where)
-        except (_Unusable, apsw.NotADBError, apsw.CorruptError) as error:
+        except (_Unusable, apsw.Error) as error:
+            if isinstance(error, apsw.Error) and not isinstance(failure := explained(error, where), IndexDamaged):
+                raise failure from None
             if read_only:
-                raise IndexDamaged(f"The index {where} {_why(error)}.", "Let memory-tui index it again.") from None
+                raise damaged(where, _why(error)) from None
             heard.append(f"The file {where} {_why(error)}; it was kept as {move_aside(where)}, and a new index begun.")
             with _explaining(where):
                 connection = _connect(create(where))
-        except apsw.Error as error:
-            raise explained(error, where) from None
         return cls(connection, where, read_only, vec0.load(connection) if use_vec0 else vec0.OFF)
 
     def close(self) -> None:
@@ -98,6 +113,8 @@ class Database:
             return self.connection.execute(sql, values).fetchall()
         except apsw.Error as error:
             raise explained(error, self.path) from None
+        except UnicodeDecodeError:
+            raise damaged(self.path, "a text is not UTF-8") from None
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - whatever the column holds
         """The first column of the first row, or None without a row."""
@@ -110,6 +127,8 @@ class Database:
             return self.connection.executemany(sql, sequence).fetchall()
         except apsw.Error as error:
             raise explained(error, self.path) from None
+        except UnicodeDecodeError:
+            raise damaged(self.path, "a text is not UTF-8") from None
 
     @contextmanager
     def writing(self) -> Iterator[int]:
@@ -186,8 +205,7 @@ def _connect_read_only(path: Path) -> apsw.Connection:
         log = path.with_name(path.name + "-wal")
         if log.exists() and log.stat().st_size:
             raise
-        uri = f"file:{urllib.parse.quote(str(path))}?immutable=1"
-        connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        connection = apsw.Connection(_immutable(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         version = _version(connection)
     if version < schema.SCHEMA_VERSION:
         connection.close()
@@ -206,6 +224,40 @@ def _tune(connection: apsw.Connection, cache_megabytes: int, mapped_megabytes: i
     connection.pragma("journal_size_limit", 64 * _MEGABYTE)
 
 
+def _header(path: Path) -> bytes:
+    """The first bytes of a file, as SQLite reads them."""
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            return connection.read("main", 0, 0, 100)[1]
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise OSError(0, str(error)) from None
+
+
+def _stranger(path: Path) -> IndexUnavailable:
+    """Whose database lies at `path`; it is looked at without a trace."""
+    what = "is a database of another program"
+    try:
+        connection = apsw.Connection(_immutable(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        try:
+            _version(connection)
+        finally:
+            connection.close()
+    except IndexUnavailable as error:
+        return error
+    except apsw.Error:
+        what = "is not an index of memory-tui"
+    except _Unusable as error:
+        what = str(error)
+    return refused(path, what)
+
+
+def _immutable(path: Path) -> str:
+    return f"file:{urllib.parse.quote(str(path))}?immutable=1"
+
+
 def _version(connection: apsw.Connection) -> int:
     """The schema version, 0 for an empty file.
 
@@ -216,10 +268,11 @@ def _version(connection: apsw.Connection) -> int:
     try:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         application, version = connection.pragma("application_id"), connection.pragma("user_version")
+        pages = connection.pragma("page_count")
     finally:
         if not connection.get_autocommit():
             connection.execute("ROLLBACK")
-    if not tables and application in (0, schema.APPLICATION_ID):
+    if not tables and (application == schema.APPLICATION_ID or not pages):
         return 0
     if "memory_index_meta" in tables or (tables >= _OPENCLAW_TABLES and application == 0):
         raise IndexUnavailable(
@@ -262,15 +315,6 @@ def _explaining(path: Path) -> Iterator[None]:
         raise explained(error, path) from None
 
 
-def file_at(path: Path) -> tuple[int, int] | None:
-    """Device and inode of the file at `path`; None when there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
 def full(path: Path) -> str:
     """How full the file system of `path` is, as the end of a sentence; empty when it cannot be told."""
     try:
@@ -289,6 +333,15 @@ def damaged(path: Path, what: str = "") -> IndexDamaged:
     return IndexDamaged(message, "memory-tui index moves it aside, and makes it again from the notes.")
 
 
+@contextmanager
+def making_sense(path: Path) -> Iterator[None]:
+    """Around code that does nothing but take rows of the index at `path` apart: what it trips over is damage."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+        raise damaged(path, f"a row makes no sense: {type(error).__name__}") from error
+
+
 def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
     """What a person can make of SQLite's `error` on the index at `path`."""
     match error:
@@ -299,8 +352,10 @@ def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
             step = "Free some space; what is indexed stays usable."
         case apsw.BusyError() | apsw.LockedError():
             return IndexBusy(f"Another program is writing {path} for long.", "Try again when it has finished.")
-        case apsw.CorruptError() | apsw.NotADBError():
+        case apsw.CorruptError() | apsw.NotADBError() | apsw.TooBigError() | apsw.MismatchError():
             return damaged(path)
+        case apsw.SQLError() if _SPOILED_SCHEMA.search(str(error)):
+            return damaged(path, str(error))
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             message, step = f"The index {path} cannot be read or written: {error}.", "Check the file, folder and disk."
         case _:

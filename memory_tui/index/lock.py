@@ -7,10 +7,8 @@ file is for people: process id, when that process started, and since when it wri
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
-import stat
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -19,9 +17,9 @@ from typing import Literal, Protocol
 
 from memory_tui.core import atomic
 from memory_tui.errors import Cancelled, IndexBusy, IndexUnavailable
+from memory_tui.index.place import open_beside, read_beside
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
-_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _HOLDER_BYTES = 256
 """The room that the text has. It is never given back, so that a lock can be had on a full disk too."""
 _LOCKED_BYTE = 1 << 20
@@ -70,9 +68,7 @@ class WriterLock:
         path = lock_path(index, role)
         descriptor = -1
         try:
-            descriptor = atomic.calls.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, 0o600)
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(errno.EINVAL, "It is not a regular file")
+            descriptor = open_beside(path, os.O_RDWR | os.O_CREAT, _is_ours)
             if not _lock(descriptor):
                 os.close(descriptor)
                 return None
@@ -138,21 +134,16 @@ def living(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
 def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
     """Who wrote the lock file last and has not released it: the writer that `acquire` met, or one that was killed."""
     try:
-        fields = json.loads(_text(lock_path(index, role)))
+        fields = json.loads(read_beside(lock_path(index, role)))
         return Holder(int(fields["pid"]), str(fields["started"]), float(fields["since"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def _text(path: Path) -> str:
-    """What a lock file says; nothing that is not a regular file is waited for. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | _PLAIN)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "It is not a regular file")
-        return os.read(descriptor, _HOLDER_BYTES).decode("utf-8", "replace")
-    finally:
-        os.close(descriptor)
+def _is_ours(data: bytes) -> bool:
+    """Whether a lock file holds what `acquire` writes, or what is left of that when the power fails."""
+    begins, data = b'{"pid"', data.strip(b" ")
+    return data.startswith(begins) or begins.startswith(data) or not any(data)
 
 
 def is_alive(who: Holder) -> bool:

@@ -2,18 +2,154 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
 import time
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 from memory_tui.core import atomic
-from memory_tui.errors import IndexUnavailable
+from memory_tui.errors import IndexRefused, IndexUnavailable
 from memory_tui.index import filesystem
+from memory_tui.index.schema import APPLICATION_ID
 
-_SIDES = ("", "-wal", "-shm")
+SIDES = ("", "-wal", "-shm", "-journal")
+"""What SQLite can leave of one database, the database itself first."""
+LONGEST_SIDE = 1 << 12
+"""Bytes of the longest lock file or seal; what is longer is not ours."""
+_MAGIC = b"SQLite format 3\0"
+_MARK = APPLICATION_ID.to_bytes(4, "big")
+_HEADER = 100
+"""Bytes of the header of a database, https://www.sqlite.org/fileformat.html#the_database_header"""
+_SPOILED = 2
+"""So many bytes of magic and mark may differ in a header that was ours."""
+_ANOTHER = "Name another file with --index."
+
+Kind = Literal["nothing", "empty", "ours", "database", "zeros", "other", "no file"]
+"""What lies somewhere: `ours` by its header, the `database` of another program, a header of `zeros`, `other` bytes."""
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """The file that `path` leads to. Raises IndexRefused for a name that leads nowhere."""
+    try:
+        where = Path(path).resolve()
+        where.stat()
+    except FileNotFoundError:
+        return where
+    except (OSError, ValueError, RuntimeError) as error:
+        loops = isinstance(error, RuntimeError) or getattr(error, "errno", 0) == errno.ELOOP
+        reason = "its links lead in a circle" if loops else getattr(error, "strerror", "") or str(error)
+        if isinstance(error, PermissionError | NotADirectoryError):
+            return where
+        raise IndexRefused(f"{os.fspath(path)!r} cannot be the index: {reason}.", _ANOTHER) from None
+    return where
+
+
+def kind(path: Path, header: Callable[[Path], bytes] | None = None) -> Kind:
+    """What lies at `path`. `header` reads the first bytes of a file that SQLite may have open in this process: to close
+    it otherwise would drop SQLite's locks.
+    """
+    try:
+        status = path.lstat()
+    except (OSError, ValueError):
+        return "nothing"
+    if not stat.S_ISREG(status.st_mode):
+        return "no file"
+    if not status.st_size:
+        return "empty"
+    try:
+        found = (header or (lambda file: read_beside(file, _HEADER, whole=False)))(path)
+    except OSError:
+        return "other"
+    pairs = zip(_MAGIC + _MARK, found[:16] + found[68:72], strict=False)
+    if len(found) >= 72 and sum(one != other for one, other in pairs) <= _SPOILED:
+        return "ours"
+    if found.startswith(_MAGIC):
+        return "database"
+    return "zeros" if not any(found) else "other"
+
+
+def is_private(path: Path) -> bool:
+    """Whether `path` is in the cache folder of memory-tui, where nobody else puts files."""
+    import platformdirs
+
+    try:
+        return path.is_relative_to(platformdirs.user_cache_path("memory-tui", appauthor=False).resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
+def open_beside(path: Path, flags: int, is_ours: Callable[[bytes], bool]) -> int:
+    """A descriptor of a small file of ours beside the index, opened as `flags` say; it must not be a database.
+
+    Raises OSError, FileExistsError with the reason for a link, a pipe, and a file whose bytes are not ours.
+    """
+    descriptor = _opened(path, (flags & ~(os.O_WRONLY | os.O_RDWR)) | os.O_RDWR)
+    try:
+        data = os.read(descriptor, LONGEST_SIDE + 1)
+        if data and (len(data) > LONGEST_SIDE or not is_ours(data)):
+            raise FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_beside(path: Path, most: int = LONGEST_SIDE, *, whole: bool = True) -> bytes:
+    """The bytes of a small file beside the index, no more than `most`, else its beginning unless it has to be `whole`.
+
+    Raises OSError, also for what is no file.
+    """
+    descriptor = _opened(path, os.O_RDONLY)
+    try:
+        data = os.read(descriptor, most + whole)
+    finally:
+        os.close(descriptor)
+    if len(data) > most:
+        raise FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
+    return data
+
+
+def _opened(path: Path, flags: int) -> int:
+    """A descriptor of a regular file with one name; nothing is followed, and nothing is waited for."""
+    extra = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    wrong = FileExistsError(errno.EEXIST, "it is a link, a pipe or a device, not a file", str(path))
+    # To open a device can already do something.
+    if kind(path, lambda _: b"") == "no file":
+        raise wrong
+    try:
+        descriptor = os.open(path, flags | extra, 0o600)
+    except OSError as error:
+        raise wrong if error.errno in (errno.ELOOP, errno.ENXIO) else error from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        os.close(descriptor)
+        raise wrong
+    return descriptor
+
+
+def refused(path: Path, what: str) -> IndexRefused:
+    """That `path`, which `what` says more of, is left alone."""
+    return IndexRefused(
+        f"{path} {what}, so memory-tui leaves it alone.",
+        f"{_ANOTHER} If this was an index of memory-tui, delete it: it is made again from the notes.",
+    )
+
+
+def check(index: Path) -> None:
+    """Raises IndexRefused for what can be no index, and for links and pipes beside it that SQLite would use."""
+    if index.is_dir() or index.suffix.lower() == ".md":
+        what = "is a folder" if index.is_dir() else "is named like a note"
+        raise IndexRefused(f"{index} {what}, so it cannot be the index.", _ANOTHER)
+    for side in SIDES:
+        part = index.with_name(index.name + side)
+        if kind(part, lambda _: b"") == "no file":
+            raise refused(part, "is a folder" if part.is_dir() and not part.is_symlink() else "is a link or a pipe")
 
 
 def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
@@ -21,12 +157,9 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
 
     Makes the folder (0700) and an empty file (0600). Raises IndexUnavailable.
     """
-    where = Path(path).resolve()
-    if where.is_dir() or where.suffix.lower() == ".md":
-        what = "is a folder" if where.is_dir() else "is named like a note"
-        raise IndexUnavailable(f"{where} {what}, so it cannot be the index.", "Name another file with --index.")
+    where = resolved(path)
     if links(where) > 1:
-        raise IndexUnavailable(
+        raise IndexRefused(
             f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
             "Name another file with --index, or delete this one; it is made again from the notes.",
         )
@@ -53,11 +186,20 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
 
 def find(path: str | os.PathLike[str]) -> Path:
     """Where the index of `path` is to be read: there, or where `place` has put it for want of a writable folder."""
-    where = Path(path).resolve()
+    where = resolved(path)
     if os.access(where if where.exists() else where.parent, os.W_OK) or not hasattr(os, "geteuid"):
         return where
     other = Path(tempfile.gettempdir()) / f"memory-tui-{os.geteuid()}" / _temporary_name(where)
     return other if other.exists() else where
+
+
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Device and inode of the file at `path`; None when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def links(path: Path) -> int:
@@ -111,7 +253,7 @@ def move_aside(path: Path) -> Path:
         number += 1
         target = target.with_name(f"{target.name.partition('~')[0]}~{number}")
     try:
-        for side in _SIDES:
+        for side in SIDES:
             old = path.with_name(path.name + side)
             if old.exists():
                 atomic.move_file(old, target.with_name(target.name + side))

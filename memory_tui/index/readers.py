@@ -44,10 +44,11 @@ class Cancel:
 
 
 class Readers:
-    """Borrowed connections to the index at `path`."""
+    """Borrowed connections to an index; `expected` tells whether what lies in its place unreadable is, or was, ours."""
 
-    def __init__(self, use_vec0: bool = False) -> None:
+    def __init__(self, use_vec0: bool = False, expected: Callable[[], bool] = lambda: False) -> None:
         self._use_vec0 = use_vec0
+        self._expected = expected
         self._lock = threading.Lock()
         self._idle: list[Store] = []
         self._busy: list[Store] = []
@@ -78,7 +79,7 @@ class Readers:
         from memory_tui.index.store import Store
 
         try:
-            return Store.open(path, read_only=True, use_vec0=self._use_vec0)
+            return Store.open(path, read_only=True, use_vec0=self._use_vec0, expected=self._expected)
         except IndexEmpty:
             return None
 

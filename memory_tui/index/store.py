@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.embed.provider import Identity, Vectors
-from memory_tui.errors import QueryError
+from memory_tui.errors import IndexDamaged, QueryError
 from memory_tui.index import abilities
-from memory_tui.index.database import Database, Rows, damaged, explained
+from memory_tui.index.database import Database, Rows, damaged, explained, making_sense
 from memory_tui.index.known import FILE, FileRow, Known
-from memory_tui.index.schema import RECIPE, Recipe
+from memory_tui.index.schema import RECIPE, TOKENIZERS, Recipe
 from memory_tui.index.vec0 import Vec0
 from memory_tui.text.js import sha256_hex
 from memory_tui.text.words import or_query
@@ -89,14 +89,31 @@ class Store(Database):
         """The value of `key` in `meta`, None without one."""
         return self.value("SELECT value FROM meta WHERE key = ?", (key,))
 
+    def uuid(self) -> str:
+        """The name of the index: another one is another index, whatever its path."""
+        found = self.meta("uuid")
+        if not isinstance(found, str) or not found:
+            raise damaged(self.path, "it has no uuid")
+        return found
+
+    def _number(self, key: str, without: int | None = None) -> int:
+        """The number that stands under `key` in `meta`; `without` one where there is none. Raises IndexDamaged."""
+        found = self.meta(key)
+        if found is None and without is not None:
+            return without
+        if not isinstance(found, int) or found < 0:
+            raise damaged(self.path, f"{key} is no number")
+        return found
+
     def generation(self) -> int:
         """The number of write transactions so far; grows whenever anything changes."""
-        return int(self.meta("generation"))
+        return self._number("generation")
 
     def recipe(self) -> Recipe | None:
         """What the index was made with; None when nothing was indexed yet."""
         text = self.meta(RECIPE)
-        return Recipe.from_json(text) if text else None
+        with making_sense(self.path):
+            return Recipe.from_json(text) if text else None
 
     def identity(self) -> Identity | None:
         """The space of the vectors in the index; None when it has none."""
@@ -128,10 +145,11 @@ class Store(Database):
             generation = self.generation()
             at = self._known.generation
             changes = self.changes_since(at) if 0 <= at < generation else None
-            if changes is not None:
-                self._known.follow(generation, [number for op, number in changes if op == "file"])
-            elif generation != at:
-                self._known.load(generation)
+            with making_sense(self.path):
+                if changes is not None:
+                    self._known.follow(generation, [number for op, number in changes if op == "file"])
+                elif generation != at:
+                    self._known.load(generation)
             return self._known
 
     def settled(self) -> Settled:
@@ -181,7 +199,12 @@ class Store(Database):
 
     def full_text(self) -> str:
         """How OpenClaw's full-text table cuts words: unicode61 or trigram; empty where there is no full-text search."""
-        return "" if abilities.fts5() else str(self.meta("full_text") or "")
+        if abilities.fts5():
+            return ""
+        cut = self.meta("full_text") or ""
+        if cut and cut not in TOKENIZERS:
+            raise damaged(self.path, "the tokenizer of its full-text search makes no sense")
+        return str(cut)
 
     def containing(self, term: str) -> RowIds:
         """The chunks, repeats included, whose text holds `term` anywhere, in the order of their rowids.
@@ -223,6 +246,9 @@ class Store(Database):
                 f"SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?", (fts_query,)
             ).fetchall()
         except apsw.SQLError as error:
+            # "No such column" is about a word with a colon in the query.
+            if isinstance(found := explained(error, self.path), IndexDamaged) and "column" not in str(error):
+                raise found from None
             raise QueryError(f"Full-text search cannot read the query: {error}.", "Ask in fewer words.") from None
         except apsw.Error as error:
             raise explained(error, self.path) from None
@@ -243,7 +269,7 @@ class Store(Database):
 
     def vec0_dims(self) -> int:
         """Dimensions of the vec0 table, 0 when there is none that mirrors the chunks."""
-        return int(self.meta("vec0_dims") or 0)
+        return self._number("vec0_dims", 0)
 
     def nearest(self, query: Vectors, count: int) -> Rows:
         """(rowid, cosine distance) of the `count` nearest chunks by vec0, nearest first; at most MAX_NEIGHBOURS."""
@@ -269,7 +295,7 @@ class Store(Database):
 
     def changes_since(self, generation: int) -> Rows | None:
         """(op, id) of everything after `generation`, oldest first; None when that is no longer known."""
-        if generation < int(self.meta("changes_from")):
+        if generation < self._number("changes_from"):
             return None
         return self.query("SELECT op, id FROM changes WHERE generation > ? ORDER BY generation", (generation,))
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.embed.provider import Identity, Vectors
-from memory_tui.index.database import Rows
+from memory_tui.index.database import Rows, making_sense
 from memory_tui.index.known import FileRow
 from memory_tui.index.store import RowIds, Store
 
@@ -31,6 +31,10 @@ _SPARE = 256
 """Rows of room that even a small block has."""
 
 
+_UNIT = 0.02
+"""How far the square of a vector's length may be from 1."""
+_MOST_CHUNKS, _MOST_DIMS = 100_000_000, 100_000
+"""More than this no index has: a number above is damage."""
 _TIE = 1e-6
 """Distances that differ by less are equal."""
 _FEW = 2000
@@ -59,6 +63,8 @@ class _Block:
         self.lines[0, start:end] = first
         self.lines[1, start:end] = last
         flags = self.put_vectors(slice(start, end), embedded, blobs)
+        if not all(1 <= one <= other for one, other in zip(first, last, strict=True)):
+            raise ValueError("lines that cannot be")
         self.ids[start:] = ids
         self.used = end
         return flags
@@ -71,7 +77,11 @@ class _Block:
             joined = b"".join([missing if blob is None else blob for blob in blobs])
             vectors = np.frombuffer(joined, np.float32).reshape(len(blobs), -1)
             self.matrix[slots] = vectors
-            flags[1] &= np.einsum("ij,ij->i", vectors, vectors) > 0
+            with np.errstate(all="ignore"):
+                square = np.einsum("ij,ij->i", vectors, vectors)
+            if not np.all((square == 0) | (np.abs(square - 1) < _UNIT)):
+                raise ValueError("a vector that is none")
+            flags[1] &= square > 0
         return flags
 
     def packed(self, slots: Indices, rows: int) -> _Block:
@@ -194,10 +204,12 @@ class Corpus:
 
         Raises IndexUnavailable, Cancelled.
         """
-        with store.snapshot():
+        with store.snapshot(), making_sense(store.path):
             identity = store.identity()
             known = store.known().values()
             files = Files.of(known)
+            if sum(row.chunks for row in known) > _MOST_CHUNKS or (identity and identity.dims > _MOST_DIMS):
+                raise ValueError("numbers that cannot be")
             block = _Block(identity.dims if identity and vectors else 0, sum(row.chunks for row in known))
             flags = [np.empty((2, 0), np.bool_)]
             after = 0
@@ -206,7 +218,7 @@ class Corpus:
                 after = page[-1][0]
             return cls(
                 store.generation(),
-                store.meta("uuid"),
+                store.uuid(),
                 identity,
                 files,
                 block,
@@ -228,7 +240,7 @@ class Corpus:
         vectors = self.dims > 0 or self.identity is None
         with store.snapshot():
             generation = store.generation()
-            same = store.meta("uuid") == self.uuid
+            same = store.uuid() == self.uuid
             if same and generation == self.generation:
                 return self
             changes = store.changes_since(self.generation) if same and generation > self.generation else None
@@ -237,8 +249,9 @@ class Corpus:
             chunks = sorted({number for op, number in changes if op != "file"})
             rows = store.chunks_by_id(chunks, vectors=vectors)
             touched = {row[1] for row in rows} | {number for op, number in changes if op == "file"}
-            files = self.files.patched(store.files_by_id(sorted(touched)))
-        with self._block.lock:
+            with making_sense(store.path):
+                files = self.files.patched(store.files_by_id(sorted(touched)))
+        with self._block.lock, making_sense(store.path):
             return self._patched(generation, files, set(chunks), rows)
 
     def _patched(self, generation: int, files: Files, changed: set[int], rows: Rows) -> Corpus:
