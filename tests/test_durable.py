@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import datetime as dt
+import errno
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers_curate import curator, hidden, put
-from helpers_faults import ERRORS, Failing, count, fill, on, small_disk
+from helpers_curate import agent, curator, hidden, put
+from helpers_faults import ERRORS, Failing, Losing, PowerCut, count, fill, on, small_disk
 
 from memory_tui.agent import log_file, session_hook
 from memory_tui.agent.sessions import State
 from memory_tui.config import writing
 from memory_tui.consent import Consents
 from memory_tui.core import atomic
-from memory_tui.curate import unsaved
+from memory_tui.curate import recover, unsaved
 from memory_tui.curate.curator import Curator
 from memory_tui.curate.decisions import Decisions
 from memory_tui.curate.record import Change, FileChange, Unfinished
 from memory_tui.curate.suggestion import Place, Suggestion
-from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.index.lock import WriterLock
+from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError
+from memory_tui.index.lock import WriterLock, holder
 from memory_tui.tune import notebook
 from memory_tui.tune.labels import Label, Query
 from memory_tui.workspace.roots import Roots
@@ -443,3 +446,179 @@ def test_any_other_write_under_a_fault_of_each_call(state: Path, name: str, faul
         assert read(here) == new
         if fault != "gone" and calls[at] != "unlink":
             assert list(here.rglob("*.part")) == []
+
+
+# --- the power goes ---------------------------------------------------------------------------------------------------
+
+
+def cut_at(stage: Stage, at: int | None, *, names: bool) -> None:
+    notes = stage.fresh()
+    disk = Losing(at)
+    with on(disk):
+        try:
+            stage.change(at_work(notes))
+            whole = True
+        except PowerCut:
+            whole = False
+    disk.lose(names=names)
+    healed(stage, notes, *([stage.new] if whole else [stage.old, stage.new]))
+    stage.done(notes)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what was not flushed is found through /proc")
+@pytest.mark.parametrize("names", [False, True], ids=["contents lost", "names lost too"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_outlives_the_power(tmp_path: Path, name: str, names: bool) -> None:
+    stage = Stage(tmp_path, name)
+    cut_at(stage, None, names=names)
+    for at in range(int(names), len(stage.calls), EVERY):
+        cut_at(stage, at, names=names)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(sys.platform != "linux", reason="what was not flushed is found through /proc")
+@pytest.mark.parametrize("names", [False, True], ids=["contents lost", "names lost too"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_outlives_the_power_at_each_call(tmp_path: Path, name: str, names: bool) -> None:
+    stage = Stage(tmp_path, name)
+    for at in range(len(stage.calls)):
+        cut_at(stage, at, names=names)
+
+
+# --- beside an agent --------------------------------------------------------------------------------------------------
+
+
+class Refusing(atomic.Calls):
+    """Lets a part of each text into a note, then refuses the rest until `again`."""
+
+    def __init__(self, of: bytes) -> None:
+        self.of, self.parts, self._half = of, 0, False
+
+    def reserve(self, descriptor, start, size):
+        return
+
+    def write(self, descriptor, data):
+        if self._half:
+            self._half = False
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if self.of in bytes(data) and Path(f"/proc/self/fd/{descriptor}").readlink().name == "2026-01-20.md":
+            self._half = True
+            self.parts += 1
+            data = memoryview(data)[: len(data) // 2]
+        return super().write(descriptor, data)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the note is known by /proc, and leases are of Linux")
+def test_an_agent_loses_no_line_when_ours_is_taken_out_again(tmp_path: Path) -> None:
+    notes = notes_of(tmp_path)
+    log = notes / "memory" / "2026-01-20.md"
+    one = at_work(notes)
+    tries = 0
+    with agent(log, 300, 0.002) as process, on(Refusing(b"forty two")) as disk:
+        while process.poll() is None:
+            with pytest.raises(EditRefused, match="full"):
+                one.remember("the vlan is forty two and the rest of a long line")
+            tries += 1
+    assert process.wait() == 0
+    one.recover()
+    assert disk.parts >= tries > 0
+    lines = log.read_bytes().split(b"\n")
+    assert lines[:3] == NOTES["memory/2026-01-20.md"].split(b"\n")[:3]
+    assert lines[3:-1] == [b"- agent %d" % number for number in range(300)]
+    assert one.undoable() == ()
+
+
+@pytest.mark.parametrize(
+    ("now", "found"),
+    [
+        (b"a\n", None),
+        (b"a\n- 12:30 the vl", (2, b"- 12:30 the vl")),
+        (b"a\n-", (2, b"-")),
+        (b"a\n- agent\n- 12:30 the vlan of", (10, b"- 12:30 the vlan of")),
+        (b"a\n- 12:30 the vlan of- agent\n", (2, b"- 12:30 the vlan of")),
+        (b"a\n- 12:30 the", (2, b"- 12:30 the")),
+        (b"a\n- agent\n- 12", None),
+        (b"b\n- 12:30 the vlan of", None),
+    ],
+)
+def test_a_part_of_added_lines_is_known(now: bytes, found: tuple[int, bytes] | None) -> None:
+    change = FileChange("x.md", b"a\n", b"a\n- 12:30 the vlan of the printer is 7\n")
+    assert recover.part_of(change, now) == found
+
+
+def test_what_stands_behind_a_part_stays(tmp_path: Path) -> None:
+    path = tmp_path / "note"
+    path.write_bytes(b"one\npart- theirs\nrest")
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+    atomic.cut(descriptor, [(4, b"part"), (17, b"rest")])
+    with pytest.raises(OSError, match="written over"):
+        atomic.cut(descriptor, [(0, b"two")])
+    os.close(descriptor)
+    assert path.read_bytes() == b"one\n- theirs\n"
+
+
+def test_signals_all_the_time_interrupt_no_write(tmp_path: Path) -> None:
+    caught = []
+    before = signal.signal(signal.SIGALRM, lambda *_: caught.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        while len(caught) < 50:
+            atomic.replace_file(tmp_path / "file", b"x" * 300_000)
+            atomic.append_line(tmp_path / "lines", b"y" * 3000 + b"\n")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert (tmp_path / "file").read_bytes() == b"x" * 300_000
+    assert set((tmp_path / "lines").read_bytes().split(b"\n")) == {b"y" * 3000, b""}
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+    dead, alive = tmp_path / ".file.1-0.part", tmp_path / ".file.2-0.part"
+    dead.write_bytes(b"left")
+    with alive.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        atomic.replace_file(tmp_path / "file", b"new")
+        assert not dead.exists()
+        assert alive.exists()
+    atomic.replace_file(tmp_path / "file", b"newer")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_or_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="not a regular file"):
+        atomic.replace_file(tmp_path / "folder", b"new")
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "link").symlink_to("secret")
+    atomic.replace_file(tmp_path / "link", b"new")
+    with pytest.raises(FileExistsError):
+        atomic.create_file(tmp_path / "link", b"other")
+    assert (tmp_path / "secret").read_bytes() == b"secret"
+    assert (tmp_path / "link").read_bytes() == b"new"
+    assert not (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+def test_a_lock_is_a_regular_file_or_none(tmp_path: Path, kind: str) -> None:
+    lock, other = tmp_path / "index.lock", tmp_path / "other"
+    other.write_bytes(b"theirs")
+    {"fifo": lambda: os.mkfifo(lock), "link": lambda: lock.symlink_to(other), "folder": lock.mkdir}[kind]()
+    with pytest.raises(IndexUnavailable, match="lock file"):
+        WriterLock.acquire(tmp_path / "index")
+    assert holder(tmp_path / "index") is None
+    assert other.read_bytes() == b"theirs"
+
+
+def test_a_lock_whose_holder_cannot_be_written_is_let_go(tmp_path: Path) -> None:
+    for fault in ERRORS:
+        calls = count(lambda: WriterLock.acquire(tmp_path / "one").release())
+        for at in range(len(calls)):
+            with on(Failing(fault, at)):
+                try:
+                    held = WriterLock.acquire(tmp_path / "two")
+                except IndexUnavailable:
+                    held = None
+                if held is not None:
+                    held.release()
+            with WriterLock.acquire(tmp_path / "two"):
+                assert holder(tmp_path / "two").ours

@@ -401,7 +401,7 @@ def _read_at(descriptor: int, start: int, size: int) -> bytes:
 
 def _beside(path: Path, data: bytes, mode: int | None) -> tuple[Path, int]:
     """A flushed file of `data` beside `path`, and its descriptor, which keeps others from sweeping it away."""
-    _sweep(path)
+    sweep(path.parent, f".{path.name[:200]}.")
     for _ in range(_TRIES):
         part = _part_of(path)
         try:
@@ -465,8 +465,9 @@ if sys.platform == "win32":
         os.lseek(descriptor, start, os.SEEK_SET)
         write_all(descriptor, data)
 
-    def _sweep(path: Path) -> None:
-        del path
+    def sweep(folder: Path, start: str = ".") -> None:
+        """Remove what killed processes left in a folder of ours: files that nobody holds locked."""
+        del folder, start
 
     def _hold(descriptor: int, *, unknown: bool) -> bool:
         del descriptor
@@ -483,15 +484,14 @@ else:
         finally:
             fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
 
-    def _sweep(path: Path) -> None:
-        """Remove what killed processes left beside `path`: files that nobody holds locked."""
-        start = f".{path.name[:200]}."
+    def sweep(folder: Path, start: str = ".") -> None:
+        """Remove what killed processes left in a folder of ours: files that nobody holds locked."""
         try:
-            names = [name for name in os.listdir(path.parent) if name.startswith(start) and name.endswith(_END)]
+            names = [name for name in os.listdir(folder) if name.startswith(start) and name.endswith(_END)]
         except OSError:
             return
         for name in names:
-            part = path.with_name(name)
+            part = folder / name
             try:
                 descriptor = os.open(part, os.O_RDONLY | os.O_NONBLOCK | _PLAIN)
             except OSError:

@@ -357,6 +357,8 @@ class Curator:
                     with contextlib.suppress(OSError):
                         # What cannot be removed is looked at again by the next start.
                         swap.clear(folder, hidden)
+                        # Else they may come back when the power goes, and nobody would look for them.
+                        folder.sync()
                 left += folder.names(hidden)
         return tuple(left)
 

@@ -206,6 +206,7 @@ class Journal:
 
         Only while `locked`.
         """
+        atomic.sweep(self.folder / "texts")
         entries = self.entries()
         limit = self._clock() - days * 86_400
         young = [entry for entry in entries if entry.at >= limit or entry.state == "intent"]

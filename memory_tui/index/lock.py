@@ -66,21 +66,23 @@ class WriterLock:
         Raises IndexUnavailable when the lock file cannot be written.
         """
         path = lock_path(index, role)
-        descriptor = -1
         try:
             descriptor = open_beside(path, os.O_RDWR | os.O_CREAT, _is_ours)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        try:
             if not _lock(descriptor):
                 os.close(descriptor)
                 return None
             holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
             atomic.set_contents(descriptor, json.dumps(asdict(holder)).encode().ljust(_HOLDER_BYTES))
         except OSError as error:
-            # To close it lets go of the lock too.
-            if descriptor >= 0:
-                os.close(descriptor)
-            raise IndexUnavailable(
-                f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder."
-            ) from None
+            os.close(descriptor)
+            raise _unwritable(path, error) from None
+        except BaseException:
+            # To close it lets go of the lock too, whatever came between.
+            os.close(descriptor)
+            raise
         return cls(path, descriptor)
 
     def release(self) -> None:
@@ -99,6 +101,10 @@ class WriterLock:
 
     def __exit__(self, *exc: object) -> None:
         self.release()
+
+
+def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
+    return IndexUnavailable(f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder.")
 
 
 def wait_for(index: str | os.PathLike[str], stop: Waiting) -> WriterLock:

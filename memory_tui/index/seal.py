@@ -88,7 +88,7 @@ def is_beside(index: Path) -> bool:
 
 
 def _write(index: Path, seal: Seal) -> None:
-    """Put `seal` beside `index`, unless another program's file is there. Without one the index is checked when opened."""
+    """Put `seal` beside `index`, unless another program's file is there. Without one it is checked at the start."""
     path = path_of(index)
     try:
         found = read_beside(path)
