@@ -53,7 +53,7 @@ def test_a_note_that_waits_and_holds_the_word_is_named(notes: Path, tmp_path: Pa
         assert "memory/new.md" in answer["empty"]["sentence"]
         engine.sync()
         found = engine.search("walrus")
-        assert [hit.chunk.path for hit in (*found.recalled, *found.lost)][0] == "memory/new.md"
+        assert next(hit.chunk.path for hit in (*found.recalled, *found.lost)) == "memory/new.md"
         assert found.plan.elsewhere.held == ()
 
 
