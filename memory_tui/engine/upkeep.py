@@ -181,7 +181,9 @@ class Upkeep:
                 return
             self._sync_wanted = True
             progress, now = self.progress, time.monotonic()
-            if progress is not None and progress.rebuilding and now - self._yielded > _YIELD_SECONDS:
+            # A sync goes on by itself with the provider that takes over, and must not be stopped for that.
+            rebuilding = progress is not None and progress.rebuilding and reason != "provider"
+            if rebuilding and now - self._yielded > _YIELD_SECONDS:
                 self._yielded = now
                 self._yield.set()
         self._writer.submit(lambda store: self._background(store, reason, force))
