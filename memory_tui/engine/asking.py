@@ -199,9 +199,10 @@ class Asking:
         from memory_tui.index.vectors import vectors_of
         from memory_tui.search.scoring import cosine
 
-        found, provider = self.sample(), self._chain.provider()
+        found = self.sample()
         with self.reader() as store:
             corpus, _ = self._current(store)
+            provider = self._chain.of_space(corpus.identity) if corpus.identity is not None else None
             if found is None or provider is None or corpus.identity != provider.identity:
                 return None
             stored = vectors_of(store, corpus, corpus.rows_of([found[0].rowid]))

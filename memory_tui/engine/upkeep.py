@@ -20,7 +20,7 @@ from memory_tui.engine.keeping import Keeping
 from memory_tui.engine.looking import Looking
 from memory_tui.engine.opening import Opening
 from memory_tui.engine.outlook import Outlook
-from memory_tui.engine.supply import Supply
+from memory_tui.engine.supply import Supply, who_answers
 from memory_tui.engine.watching import Watching
 from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexUnavailable, MemoryTuiError
 from memory_tui.events import Event, IndexingPaused, Noticed, ProviderChanged, SyncProgress
@@ -319,8 +319,15 @@ class Upkeep:
             del seen, fresh
             fresh = self.freshness(store, self._looking.again(store))
         self._looking.keep(store, fresh)
-        health = self._chain.health()
-        self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))
+        who = who_answers(store, self._chain, self._plan.settings)
+        self._tell(
+            ProviderChanged(
+                time.time(),
+                who.answers or who.requested,
+                who.fine or bool(who.answers),
+                who.detail if who.fine else who.sentence,
+            )
+        )
         return report
 
     def _notice(self, text: str) -> None:
