@@ -19,6 +19,7 @@ from memory_tui.doctor import memory as checks
 from memory_tui.embed.options import Batches
 from memory_tui.embed.who import Who
 from memory_tui.engine import Engine, Options
+from memory_tui.events import ProviderChanged
 from memory_tui.tui import facts
 from memory_tui.tui.widgets import state, truth_bar
 
@@ -267,3 +268,18 @@ def test_an_index_of_another_model_is_told_before_anybody_is_asked(
         assert "openai small" in who.reason
         agree(engine, who)
         assert engine.status().freshness.rebuild == ("model: small is now large",)
+
+
+def test_the_log_and_the_doctor_name_who_answered(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    write(tmp_path, play.url, fallback="builtin")
+    play.usual = refusal(401, "Incorrect API key provided")
+    heard: list[ProviderChanged] = []
+    with Engine.open(options(tmp_path)) as engine:
+        engine.listen(lambda event: heard.append(event) if isinstance(event, ProviderChanged) else None)
+        engine.sync()
+        assert (heard[-1].name, heard[-1].ok) == ("builtin", True)
+        assert "instead of openai" in heard[-1].detail
+    with Engine.open(options(tmp_path)) as engine:
+        wanted = [check for check in checks.CHECKS if check.key == "self-similarity"]
+        (result,) = doctor.examine(engine, wanted)
+        assert result.finding.state == "ok", "vectors of the fallback are compared with the fallback"

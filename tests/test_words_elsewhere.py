@@ -170,3 +170,12 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes: Path
             assert "it is indexed by itself after" in waits.detail
             empty = memory_search(engine, {"query": "giraffe"}).answer["empty"]["sentence"]
             assert "which is not indexed yet" in empty
+
+
+def test_why_not_says_nowhere_only_of_words_that_no_note_holds(notes: Path, tmp_path: Path) -> None:
+    with Engine.open(options(tmp_path, "recommended")) as engine:
+        engine.sync()
+        (notes / "new.md").write_text("The walrus likes cake.\n")
+        engine.status()
+        why = engine.why(engine.gather("walrus giraffe"), "MEMORY.md", 2)
+        assert wording.sentence(why.fate).partition("; ")[2].startswith('"giraffe" occurs nowhere')

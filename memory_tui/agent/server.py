@@ -28,7 +28,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from memory_tui import __version__
-from memory_tui.agent.prompt import GET, SEARCH, recall_rule
+from memory_tui.agent.prompt import GET, SEARCH
 from memory_tui.agent.wire import Answered
 from memory_tui.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.index.readers import Cancel
@@ -192,7 +192,7 @@ class Handlers:
         del ctx
         if params.name != RECALL:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}", {"prompts": [RECALL]})
-        rule = recall_rule(await self._in_thread(lambda _: self.host.citations()))
+        rule = self.host.rule(await self._in_thread(lambda _: self.host.citations()))
         question = (params.arguments or {}).get("question", "").strip()
         return types.GetPromptResult(
             description="When to search the memory, and how to cite it.",
@@ -284,7 +284,7 @@ def server(host: Host, limiter: anyio.CapacityLimiter) -> Server[Any]:
         "memory-tui",
         version=__version__,
         title="memory-tui",
-        instructions=recall_rule("auto"),
+        instructions=host.rule("auto"),
         on_list_tools=do.list_tools,
         on_call_tool=do.call_tool,
         on_list_resources=do.list_resources,

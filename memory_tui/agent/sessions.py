@@ -65,6 +65,26 @@ def rules_of(config: Config) -> flush.Rules:
     )
 
 
+def writable(config: Config, session: str = "") -> bool:
+    """Whether the agent may write to its workspace in `session`: in a sandbox only where that may (workspaceAccess rw).
+
+    Of a session without a known key the main one is taken, which `non-main` leaves outside.
+    """
+    mode = config.value("agents.defaults.sandbox.mode")
+    inside = mode == "all" or (mode == "non-main" and _key_of(config.agent, session) not in ("", _main(config.agent)))
+    return not inside or config.value("agents.defaults.sandbox.workspaceAccess") == "rw"
+
+
+def _main(agent: Agent) -> str:
+    return f"agent:{agent.id}:main"
+
+
+def _key_of(agent: Agent, session: str) -> str:
+    """The session key that the host keeps for a session's id; empty where it keeps none."""
+    data = _kept_by_host(folder(agent))
+    return next((key for key, entry in data.items() if session and entry.get("sessionId") == session), "")
+
+
 def window_of(config: Config, model: str = "") -> int:
     """The context window in tokens: of `model` where the configuration knows it, else contextTokens, else 200,000."""
     tree = config.tree
@@ -118,7 +138,8 @@ def near(config: Config) -> tuple[Nearness, ...]:
     found = []
     for path in sorted(place.glob("*.jsonl")) if place.is_dir() else []:
         kept = ours.merged(path.stem, theirs.get(path.stem))
-        decision = flush.decide(rules, session_of(path, kept, flush.threshold(window, rules)), flush.Run(), window)
+        run = flush.Run(writable=writable(config, path.stem))
+        decision = flush.decide(rules, session_of(path, kept, flush.threshold(window, rules)), run, window)
         found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, kept.at))
     return tuple(sorted(found, key=lambda one: -one.modified))
 
@@ -133,13 +154,9 @@ def kept_of(agent: Agent, session: str, transcript: Path | None) -> Kept:
 
 def _theirs(place: Path) -> Mapping[str, Kept]:
     """What the host keeps in its sessions.json, by session id; empty where there is none that can be read."""
-    try:
-        data = json.loads((place / "sessions.json").read_bytes())
-    except (OSError, ValueError):
-        return MappingProxyType({})
     found = {}
-    for entry in data.values() if isinstance(data, dict) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str):
+    for entry in _kept_by_host(place).values():
+        if isinstance(entry.get("sessionId"), str):
             at = entry.get("memoryFlushAt")
             found[entry["sessionId"]] = Kept(
                 tokens=_count(entry.get("totalTokens")),
@@ -149,6 +166,15 @@ def _theirs(place: Path) -> Mapping[str, Kept]:
                 at=at / 1000 if isinstance(at, int | float) else None,
             )
     return MappingProxyType(found)
+
+
+def _kept_by_host(place: Path) -> dict[str, dict[str, Any]]:
+    """The entries of the host's sessions.json by session key; empty where there is none that can be read."""
+    try:
+        data = json.loads((place / "sessions.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
 
 
 def _count(value: object) -> int | None:

@@ -26,14 +26,19 @@ def _whole(engine: Engine) -> Finding:
 
 def _fresh(engine: Engine) -> Finding:
     status = engine.status()
-    pending = status.freshness.pending
+    fresh = status.freshness
+    pending = fresh.pending
     if not status.files:
         return failed("Nothing is indexed yet.", _REINDEX)
     if pending:
         return warning(
             f"{plural(len(pending), 'note')} not searchable as on disk, for instance {pending[0].path}.", _REINDEX
         )
-    return ok(f"{status.freshness.fresh} of {status.freshness.total} notes are indexed as they are on disk.")
+    said = f"{fresh.fresh} of {fresh.total} notes are indexed as they are on disk"
+    other = [(fresh.failed, "cannot be read"), (fresh.unsettled, "is being written"), (fresh.missing, "is not there")]
+    if left := [f"{notes[0].path} {why}" for notes, why in other if notes]:
+        return warning(f"{said}: {'; '.join(left)}.", "memory-tui status names every one of them.")
+    return ok(f"{said}.")
 
 
 def _vectors(engine: Engine) -> Finding:
@@ -119,13 +124,14 @@ def _provider_call(engine: Engine) -> Finding:
     if engine.plan.provider == "none":
         return skipped("No provider is asked for.")
     began = time.perf_counter()
-    probe = engine.status(deep=True).embedding_probe or {}
+    probe = engine.embedding.try_out()
     if not probe.get("ok"):
         return failed(
             f"A text was not embedded: {probe.get('error') or 'no answer'}.",
             "memory-tui status tells the state of the provider and what to do.",
         )
-    return ok(f"A text was embedded in {(time.perf_counter() - began) * 1000:.0f} ms.")
+    took = (time.perf_counter() - began) * 1000
+    return ok(f"{probe['provider']} {probe['model']} embedded a text in {took:.0f} ms.")
 
 
 def _theirs(engine: Engine) -> Finding:

@@ -231,9 +231,9 @@ class Asking:
         from memory_tui.index.vectors import vectors_of
         from memory_tui.search.scoring import cosine
 
-        provider = self._chain.provider()
         with self.reader() as store, self._state(store) as (corpus, _):
             found = _sample(store, corpus)
+            provider = self._chain.of_space(corpus.identity) if corpus.identity is not None else None
             if found is None or provider is None or corpus.identity != provider.identity:
                 return None
             stored = vectors_of(store, corpus, corpus.rows_of([found[0].rowid]))

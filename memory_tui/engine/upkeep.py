@@ -23,7 +23,7 @@ from memory_tui.engine.keeping import Keeping
 from memory_tui.engine.looking import Looking
 from memory_tui.engine.opening import Opening
 from memory_tui.engine.outlook import Outlook
-from memory_tui.engine.supply import Supply
+from memory_tui.engine.supply import Supply, who_answers
 from memory_tui.engine.watching import Watching
 from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexUnavailable, MemoryTuiError, WorkspaceError
 from memory_tui.events import (
@@ -204,7 +204,9 @@ class Upkeep:
                 return
             self._sync_wanted = True
             progress, now = self.progress, time.monotonic()
-            if progress is not None and progress.rebuilding and now - self._yielded > _YIELD_SECONDS:
+            # A sync goes on by itself with the provider that takes over, and must not be stopped for that.
+            rebuilding = progress is not None and progress.rebuilding and reason != "provider"
+            if rebuilding and now - self._yielded > _YIELD_SECONDS:
                 self._yielded = now
                 self._yield.set()
         self._writer.submit(lambda store: self._background(store, reason, force))
@@ -373,8 +375,15 @@ class Upkeep:
             fresh = self.freshness(store, self._looking.again(store))
         self._looking.keep(store, fresh)
         self.following.shown(store)
-        health = self._chain.health()
-        self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))
+        who = who_answers(store, self._chain, self._plan.settings)
+        self._tell(
+            ProviderChanged(
+                time.time(),
+                who.answers or who.requested,
+                who.fine or bool(who.answers),
+                who.detail if who.fine else who.sentence,
+            )
+        )
         return report
 
     def _notice(self, text: str) -> None:
