@@ -6,8 +6,11 @@ Hooks and prompts print plain text, and an agent waits for them: what only other
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +21,7 @@ from memory_tui.text.display import one_line, safe
 if TYPE_CHECKING:
     from memory_tui.consent import Agreement
     from memory_tui.engine import Engine
-    from memory_tui.events import Event
+    from memory_tui.events import Event, SyncProgress
     from memory_tui.index.compare import Comparison
     from memory_tui.index.sync import SyncReport
     from memory_tui.index.their_record import TheirProblem
@@ -26,6 +29,11 @@ if TYPE_CHECKING:
     from memory_tui.overview import FileVerdict, Note, Status
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
+
+QUIET = 0.7
+"""Seconds for which indexing says nothing: most of it is done by then."""
+REDRAWN = 0.1
+"""Seconds between two drawings of the line of progress."""
 
 # JSON may hold these as they are, but a terminal would obey them, and UTF-8 cannot carry lone surrogates.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -75,16 +83,61 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"memory-tui: {one_line(text)}")
 
 
-def news(event: Event) -> None:
-    """What a batch job does, while a command waits for it."""
-    from memory_tui.events import BatchNews
-    from memory_tui.explain import wording
+class News:
+    """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
 
-    if isinstance(event, BatchNews):
-        _warn(
-            f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
-            f"{event.detail and ', '}{one_line(event.detail)}"
-        )
+    The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none.
+    """
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._since = time.monotonic()
+        self._drawn = 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Tell `event`, on the thread that made it."""
+        from memory_tui.events import BatchNews, SyncFinished, SyncProgress, VectorsMade
+
+        match event:
+            case BatchNews():
+                from memory_tui.explain import wording
+
+                self.clear()
+                _warn(
+                    f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
+                    f"{event.detail and ', '}{one_line(event.detail)}"
+                )
+            case SyncProgress():
+                self._draw(progress(event))
+            case VectorsMade():
+                self._draw(f"Embedding {event.done:,} of {event.total:,} chunks")
+            case SyncFinished():
+                self.clear()
+            case _:
+                pass
+
+    def _draw(self, line: str) -> None:
+        now = time.monotonic()
+        if self._live and now - self._since > QUIET and now - self._drawn > REDRAWN:
+            self._drawn = now
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r{one_line(line)[:width]}\x1b[K")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line of progress away."""
+        if self._drawn:
+            self._drawn = 0.0
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def progress(event: SyncProgress) -> str:
+    """How far the indexing is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
+    parts = [f"{'Rebuilding the index: ' if event.rebuilding else 'Indexing '}{event.done:,} of {event.total:,} files"]
+    parts += [f"{event.rate:,.0f} files/s"] if event.rate >= 1 else []
+    parts += [f"{event.seconds_left:,.0f} s left"] if event.seconds_left is not None else []
+    return f"{', '.join(parts)}; ctrl+c stops"
 
 
 def agreed(made: Agreement | None, *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-from memory_tui import __version__
+from memory_tui import __version__, stop_signals
 from memory_tui.cli import agent, app, basic, configure, curate, doctor, hooks, inbox, inquire, provider
 from memory_tui.cli.common import Run
 from memory_tui.errors import MemoryTuiError, SettingError
@@ -20,7 +20,7 @@ EXIT_CODES = """exit codes:
   1  failed on the way: the index, the provider or the disk
   2  cannot be done as asked: usage, configuration, workspace, path, value or labels
   3  eval: a mean is under its floor, or below the baseline
-  130  stopped by the keyboard"""
+  130  stopped by ctrl+c; by another signal, 128 and its number"""
 
 _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--workspace",), {"metavar": "DIR", "help": "folder of the notes (default: this one, or OpenClaw's)"}),
@@ -102,16 +102,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        given = build_parser().parse_args(_with_command(words))
-        return _RUN[given.command](given)
+        with stop_signals.raised():
+            given = build_parser().parse_args(_with_command(words))
+            return _RUN[given.command](given)
+    except stop_signals.Stopped as stopped:
+        if sys.stderr.isatty():
+            # The line of progress, or what the terminal shows for ctrl+c, ends here.
+            sys.stderr.write("\n")
+        stop_signals.say(stopped.number, stopped.more)
+        return stop_signals.exit_status(stopped.number)
     except MemoryTuiError as error:
         return _fail(error, as_json="--json" in words)
     except BrokenPipeError:
         # Whoever read the answer has seen enough.
         sys.stderr.close()
         return 0
-    except KeyboardInterrupt:
-        return 130
 
 
 def _speak_utf8() -> None:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from memory_tui.cli import provider
 from memory_tui.cli.common import Declare, Run, opened, options, positive
 from memory_tui.errors import QueryError
+from memory_tui.stop_signals import Stopped
 
 if TYPE_CHECKING:
+    from memory_tui.engine import Engine
+    from memory_tui.index.sync import SyncReport
     from memory_tui.report import Question
 
 
@@ -49,17 +52,23 @@ def _index(given: argparse.Namespace) -> int:
 
     with opened(given) as engine:
         engine.plan.require_enabled()
-        engine.listen(report.news)
         if hasattr(given, "dry_run"):
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
         if hasattr(given, "yes"):
             report.agreed(engine.embedding.agree(how="index --yes", sync=False), as_json=hasattr(given, "json"))
-        accepts, force = hasattr(given, "accept_shrink"), hasattr(given, "force")
-        outcome = engine.accept_shrink() if accepts else engine.sync(force=force, reason="cli")
-        if accepts and force:
-            outcome = engine.sync(force=True, reason="cli")
+        outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         report.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0
+
+
+def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
+    """Bring the index up to date; whoever stops it is told what becomes of the work."""
+    try:
+        outcome = engine.accept_shrink() if accepts else engine.sync(force=force, reason="cli")
+        return engine.sync(force=True, reason="cli") if accepts and force else outcome
+    except Stopped as stopped:
+        stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
+        raise
 
 
 def _status(given: argparse.Namespace) -> int:

@@ -107,8 +107,9 @@ def moment(given: argparse.Namespace) -> float | None:
 def opened(given: argparse.Namespace) -> Engine:
     """An engine for the command; a warning where `--extra` names nothing. Raises MemoryTuiError."""
     from memory_tui.engine import Engine
+    from memory_tui.report import News
 
-    engine = Engine.open(options(given))
+    engine = Engine.open(options(given), News())
     for named in getattr(given, "extra", ()):
         place = engine.plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
         if not place.exists():
