@@ -253,7 +253,7 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
     evidence = engine.gather(query, source=source)
     trace = engine.rank(evidence, engine.settings)
     if as_json:
-        data(record.answer(trace))
+        data(record.answer(trace, explain=explain))
         return
     for notice in trace.notices:
         if notice.code in NOT_COPIED and not explain:
@@ -295,7 +295,7 @@ def _losers(trace: Trace) -> None:
     for loser in trace.lost[:10]:
         _print(f"  {loser.score:.3f} {one_line(loser.chunk.citation)}  {wording.reason(loser.verdict)}")
     if len(trace.lost) > 10:
-        _print(f"  and {len(trace.lost) - 10} more; --json lists them all")
+        _print(f"  and {len(trace.lost) - 10} more; --explain --json lists them all")
 
 
 class Question(NamedTuple):
@@ -310,7 +310,7 @@ class Question(NamedTuple):
 _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 
-def line(engine: Engine, asked: Question, source: str) -> None:
+def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None:
     """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
     from memory_tui.explain import record
 
@@ -321,7 +321,7 @@ def line(engine: Engine, asked: Question, source: str) -> None:
             {key: asked.options[name] for name, key in _OPTIONS.items() if asked.options.get(name) is not None},
             "the question",
         )
-        answer = record.answer(engine.rank(engine.gather(asked.query, source=source), settings))
+        answer = record.answer(engine.rank(engine.gather(asked.query, source=source), settings), explain=explain)
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}
     _print(dumps({"id": asked.id, **answer}))
@@ -330,13 +330,13 @@ def line(engine: Engine, asked: Question, source: str) -> None:
 
 def note(value: Note, *, as_json: bool) -> None:
     """A note or some of its lines."""
-    from memory_tui.explain import record, wording
+    from memory_tui.explain import record
 
     if as_json:
         data(record.plain(value))
         return
-    if value.start > value.total_lines:
-        _warn(f"memory-tui: {one_line(value.path)} has {wording.plural(value.total_lines, 'line')}.")
+    if not value.total_lines:
+        _warn(f"memory-tui: {one_line(value.path)} is empty.")
         return
     _print(safe(value.text, keep_newlines=True).removesuffix("\n"))
     if value.cut_line:

@@ -41,8 +41,9 @@ _FLAGS = {"--read-only", "--claude-code", "--json", "--version", "--help", "-h"}
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(2, f"memory-tui: {message}\n")
+        raise SettingError(
+            f"{message[:1].upper()}{message[1:].rstrip('.')}.", f"{self.prog} --help shows what it takes."
+        )
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -88,13 +89,18 @@ def _with_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _mistyped(word: str, commands: Iterable[str]) -> None:
-    """Raises SettingError for a word that is no path but nearly a command."""
+    """Raises SettingError for a word that is no command, and no path as far as anybody can see."""
     import difflib
     from pathlib import Path
 
-    near = difflib.get_close_matches(word, commands, n=1, cutoff=0.7)
-    if near and not Path(word).exists():
-        raise SettingError(f"There is no command {word!r}, and no such folder.", f"Did you mean {near[0]}?")
+    if Path(word).exists() or word.startswith("~") or set(word) & set("/\\."):
+        return
+    options = {"help": "--help", "version": "--version"}
+    near = difflib.get_close_matches(word.lower(), [*commands, *options], n=1, cutoff=0.7)
+    raise SettingError(
+        f"There is no command {word!r}, and no such folder.",
+        f"Did you mean {options.get(near[0], near[0])}?" if near else "memory-tui --help lists the commands.",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
