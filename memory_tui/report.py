@@ -279,7 +279,7 @@ def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool
     terms = why.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
     lines = [*why.explain(hit, trace), terms]
     for line in lines:
-        value = f"{line.operation or ' '} {line.value:7.3f}" if line.value is not None else ""
+        value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
         _print(f"    {line.label:<8}{value:<11}{one_line(line.detail)}".rstrip())
 
 

@@ -53,10 +53,11 @@ def after(seconds: float, do: Callable[[], None]) -> None:
 
 
 @contextmanager
-def heard(handler: Handler) -> Iterator[None]:
+def heard(handler: Handler, *, foreground: bool = True) -> Iterator[None]:
     """Have `handler` called for each signal that ends the program, in the main thread; others keep what they have.
 
-    A signal that was switched off from outside, as `nohup` does, stays so.
+    A SIGHUP that was switched off from outside, as `nohup` does, stays so; of a program that may run in the
+    background of a script (not `foreground`) every signal does, as shells switch off ctrl+c for these.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -64,7 +65,7 @@ def heard(handler: Handler) -> Iterator[None]:
     before = {}
     for number in ENDING:
         was = signal.getsignal(number)
-        if was is not signal.SIG_IGN:
+        if was is not signal.SIG_IGN or (foreground and number != getattr(signal, "SIGHUP", 0)):
             before[number] = was
             signal.signal(number, handler)
     try:
@@ -86,5 +87,5 @@ def raised() -> Iterator[None]:
         seen.append(number)
         raise Stopped(number)
 
-    with heard(handler):
+    with heard(handler, foreground=False):
         yield

@@ -34,7 +34,7 @@ class Terminal:
         self.before = termios.tcgetattr(other)
         self.name = os.ttyname(other)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _LEADER, *command],
+            in_front(command),
             stdin=other,
             stdout=other,
             stderr=other,
@@ -140,7 +140,15 @@ class Terminal:
 
 
 _LEADER = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+import fcntl, os, signal, sys, termios
+if os.isatty(0):
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
+
+
+def in_front(command: list[str]) -> list[str]:
+    """`command` with every signal switched on, which a shell's background job, this one perhaps, has not."""
+    return [sys.executable, "-c", _LEADER, *command]

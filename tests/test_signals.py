@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers_pty import Terminal
+from helpers_pty import Terminal, in_front
 from helpers_time import LONG
 from tui_support import sample
 
@@ -137,7 +137,7 @@ def test_a_signal_ends_a_command_in_one_line(tmp_path: Path, command: tuple[str,
     notes.mkdir()
     (notes / "MEMORY.md").write_text("# M\n\n- the router\n")
     started = subprocess.Popen(
-        [sys.executable, "-m", "memory_tui", *command, "--workspace", str(notes)],
+        in_front([sys.executable, "-m", "memory_tui", *command, "--workspace", str(notes)]),
         env={**os.environ, **homes(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
