@@ -83,7 +83,7 @@ def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
     assert cli.main([*shared, "search", "router", "--explain"]) == 0
     assert "would find nothing" in capsys.readouterr().err
     assert cli.main([*shared, "search", "router", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["trace"]["notices"]
+    told = json.loads(capsys.readouterr().out)["notices"]
     assert [notice["code"] for notice in told] == [faults.EMPTIED]
 
 

@@ -18,8 +18,9 @@ def add(command: Declare) -> None:
     """Declare the commands."""
     bare = command("open", "open the app; the default, so that `memory-tui PATH` opens a workspace")
     bare.add_argument("path", nargs="?", help="the workspace")
-    bare.add_argument("--query", help="a question to start with")
-    command("demo", "open the app on a copy of the sample workspace")
+    sample = command("demo", "open the app on a copy of the sample workspace")
+    for opens in (bare, sample):
+        opens.add_argument("--query", metavar="TEXT", help="a question to start with")
 
 
 def _open(given: argparse.Namespace) -> int:
@@ -49,7 +50,7 @@ def _demo(given: argparse.Namespace) -> int:
         chosen = replace(given_here, workspace=str(workspace), config=str(config), changes=changes)
         if chosen.index is None:
             chosen = replace(chosen, index=str(folder / "index.sqlite"))
-        return _run(chosen, "", demo.SUGGESTED)
+        return _run(chosen, getattr(given, "query", ""), demo.SUGGESTED)
 
 
 def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
@@ -57,7 +58,8 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
 
     from memory_tui import launch
 
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    # The screen is drawn on stderr.
+    terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
     if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
         launch.plan(chosen)

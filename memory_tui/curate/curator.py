@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -171,7 +171,10 @@ class Curator:
     def forget_draft(self, number: int) -> None:
         """Throw a draft away. Raises EditRefused when there is none of that number."""
         with self.journal.locked():
-            self.journal.forget(_chosen(self.drafts(), number, "", "The journal lists the drafts."))
+            found = next((entry for entry in self.drafts() if entry.id == number), None)
+            if found is None:
+                raise EditRefused(f"There is no draft {number}.", "The journal lists the drafts.")
+            self.journal.forget(found)
 
     def trash(self) -> tuple[Entry, ...]:
         """Notes and lines that were moved to the trash, newest first; `undo` of one brings it back."""
@@ -184,17 +187,15 @@ class Curator:
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _undo(self, number: int | None) -> tuple[Entry, Change]:
-        target = _chosen(
-            self.undoable(), number, "Nothing is left to undo.", "Every change of the journal is taken back."
-        )
-        last = _last(self.journal.entries(), target, undone=False)
+        entries = self.journal.entries()
+        target = _chosen(self.undoable(), number, entries, "undo")
+        last = _last(entries, target, undone=False)
         return target, self._back(last, "undo", f"Undo: {target.title}")
 
     def _redo(self, number: int | None) -> tuple[Entry, Change]:
-        target = _chosen(
-            self.redoable(), number, "Nothing is left to redo.", "Only what was undone last can be made again."
-        )
-        last = _last(self.journal.entries(), target, undone=True)
+        entries = self.journal.entries()
+        target = _chosen(self.redoable(), number, entries, "redo")
+        last = _last(entries, target, undone=True)
         return target, self._back(last, "redo", f"Redo: {target.title}")
 
     def _back(self, entry: Entry, kind: str, title: str) -> Change:
@@ -372,11 +373,27 @@ class Curator:
             self._changed(paths)
 
 
-def _chosen(stack: tuple[Entry, ...], number: int | None, message: str, step: str) -> Entry:
+def _chosen(stack: tuple[Entry, ...], number: int | None, entries: Sequence[Entry], kind: str) -> Entry:
+    """Change `number` of the `stack` of what can be undone or redone, its first without one. Raises EditRefused."""
     found = next((entry for entry in stack if number in (None, entry.id)), None)
-    if found is None:
-        raise EditRefused(message if number is None else f"Change {number} cannot be taken from here.", step)
-    return found
+    if found is not None:
+        return found
+    done = [entry for entry in entries if entry.state == "done"]
+    verb = "taken back" if kind == "undo" else "made again"
+    there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
+    if not done:
+        raise EditRefused(
+            f"Nothing is left to {kind}." if number is None else f"There is no change {number}.",
+            "No note was changed so far.",
+        )
+    if number is None:
+        raise EditRefused(f"Nothing is left to {kind}.", "memory-tui journal lists what was changed.")
+    if number not in {entry.id for entry in entries}:
+        raise EditRefused(
+            f"There is no change {number}; the journal has {entries[0].id} to {entries[-1].id}.",
+            there or "memory-tui journal lists them.",
+        )
+    raise EditRefused(f"Change {number} cannot be {verb} now.", there or "memory-tui journal says what became of it.")
 
 
 def _stacks(entries: tuple[Entry, ...]) -> tuple[list[Entry], list[Entry]]:

@@ -144,12 +144,15 @@ def flip(value: Flip) -> dict[str, Any]:
     }
 
 
+def _empty(value: Trace) -> dict[str, Any] | None:
+    if value.empty is None:
+        return None
+    sentence, next_step = wording.empty(value.empty, value.profile)
+    return {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step}
+
+
 def trace(value: Trace) -> dict[str, Any]:
     """The whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
-    empty = None
-    if value.empty is not None:
-        sentence, next_step = wording.empty(value.empty, value.profile)
-        empty = {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step}
     now = dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat()
     return {
         "query": value.query,
@@ -177,19 +180,21 @@ def trace(value: Trace) -> dict[str, Any]:
         "lost": [candidate(item) for item in value.lost],
         "unsearchable": plain(value.unsearchable),
         "notices": plain(value.notices),
-        "empty": empty,
+        "empty": _empty(value),
         "timings": {stage: round(ms, 3) for stage, ms in value.timings.items()},
     }
 
 
-def answer(value: Trace) -> dict[str, Any]:
-    """What `search --json` prints: results first, then what they were made with, then the trace."""
-    return {
+def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
+    """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace."""
+    found = {
         "results": [result(item) for item in value.recalled],
         "provider": value.provider,
         "model": value.model,
         "profile": value.profile,
         "mode": value.mode,
         "fallback": value.who.instead if value.who else None,
-        "trace": trace(value),
+        "empty": _empty(value),
+        "notices": plain(value.notices),
     }
+    return {**found, "trace": trace(value)} if explain else found

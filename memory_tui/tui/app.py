@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
 from collections import deque
@@ -19,9 +20,10 @@ from textual.command import Provider
 from textual.signal import Signal
 from textual.theme import Theme
 
+from memory_tui import stop_signals
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
-from memory_tui.tui import messages
+from memory_tui.tui import messages, signals
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.bridge import Bridge, Opener
 from memory_tui.tui.doing import Doing
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from memory_tui.tui.session import Tuning
 
 
+TERMINAL_EVERY = 1.0
+"""Seconds between two looks at whether the terminal is still there."""
 FACTS_EVERY = 0.5
 """Seconds between two redrawings of the lists while files are being indexed."""
 
@@ -88,6 +92,10 @@ class MemoryApp(Doing):
         self.started = time.time()
         self.recalled = Marking()
         self.typed_ahead = TypedAhead(self, super().on_event)
+        self.signals: signals.Signals | None = None
+        """Who ends the app when a signal comes; None where it runs without a terminal."""
+        self.last_words = ""
+        """What became of unsaved text when the app ended unasked."""
         self._query = query
         self._told_facts = 0.0
         self.add_modes(VIEWS)
@@ -141,9 +149,29 @@ class MemoryApp(Doing):
 
     def on_mount(self) -> None:
         """Open the engine beside the first frame."""
+        if self.signals is not None:
+            self.signals.listen(asyncio.get_running_loop())
+            self.set_interval(TERMINAL_EVERY, self._look_for_terminal)
         self.bridge.open()
         if self._query:
             self.switch_mode("search")
+
+    def _look_for_terminal(self) -> None:
+        """End where the terminal is closed, and nobody sent the signal that says so."""
+        if self.signals is not None and not self.signals.number and not signals.has_terminal():
+            self.signals.hear(signals.CLOSED)
+
+    def leave(self, code: int) -> None:
+        """End with exit `code` whatever is on screen; what was typed and not saved is kept as a draft."""
+        self.last_words = " ".join(filter(None, [view.leaving() for view in self.views]))
+        self.exit(code)
+
+    def woken(self) -> None:
+        """Set the terminal up again, and draw everything: the process was stopped without being told."""
+        if self._driver is not None:
+            self._driver.suspend_application_mode()
+            self._driver.resume_application_mode()
+            self.refresh(layout=True)
 
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""
@@ -273,7 +301,11 @@ def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> i
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
     app = MemoryApp(opener, name=name, query=query, suggestions=suggestions)
-    code = app.run()
+    with signals.heard(app) as heard:
+        code = app.run()
+    if heard.number:
+        stop_signals.say(heard.number, app.last_words)
+        return stop_signals.exit_status(heard.number)
     if app.error is not None:
         raise app.error
     return app.return_code or 0 if code is None else code

@@ -173,6 +173,17 @@ class EditView(View):
         typing, turn, text, before = self._typing, self._turn, self.query_one(EditArea).text, self._before
         self.run("keep", lambda _: typing.keep(turn, text, before), lambda _: None)
 
+    def leaving(self) -> str:
+        """Keep what was typed until now, before the app ends; returns why that failed."""
+        if self._typing is None or not self.unsaved:
+            return ""
+        self._turn += 1
+        try:
+            self._typing.keep(self._turn, self.query_one(EditArea).text, self._before)
+        except MemoryTuiError as error:
+            return one_line(error.message)
+        return f"What you typed into {one_line(self._path)} is kept: i on the note brings it back."
+
     def _forget(self) -> None:
         """What was typed is in the note, or nobody wants it."""
         if self._typing is not None:

@@ -85,7 +85,7 @@ class Prompt(ModalScreen[str | None]):
         return (
             "enter takes it   esc leaves"
             if self._propose is nothing
-            else ("tab completes   down chooses   enter takes it   esc leaves")
+            else ("tab completes   down chooses   enter takes   esc leaves")
         )
 
     def on_mount(self) -> None:
