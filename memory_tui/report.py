@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import time
@@ -16,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.errors import MemoryTuiError, QueryError
-from memory_tui.text.display import one_line, safe
+from memory_tui.text.display import json_safe, one_line, safe
 
 if TYPE_CHECKING:
     from memory_tui.consent import Agreement
@@ -35,14 +34,10 @@ QUIET = 0.7
 REDRAWN = 0.1
 """Seconds between two drawings of the line of progress."""
 
-# JSON may hold these as they are, but a terminal would obey them, and UTF-8 cannot carry lone surrogates.
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
 
 def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold
-    """`value` as JSON in readable Unicode, with controls, bidi marks and lone surrogates escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    """`value` as JSON in readable Unicode, with what acts on a terminal, or hides there, escaped."""
+    return json_safe(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def data(value: Any) -> None:  # noqa: ANN401

@@ -204,10 +204,23 @@ def _no_server_is_left_behind() -> Iterator[None]:
 
 BROKEN: list[tuple[bytes, int, object]] = [
     (b"{", -32700, None),
-    (b"", -32700, None),
     (b"\xff\xfe", -32700, None),
     (b"[1,2]", -32600, None),
-    (b"[" * 100_000, -32700, None),
+    (b"[" * 100_000, -32600, None),
+    (b'{"id":11,"method":"tools/list","params":' + b"[" * 100_000 + b"]" * 100_000 + b',"jsonrpc":"2.0"}', -32600, 11),
+    (b'{"jsonrpc":"2.0","id":12,"method":"tools/list","params":{"a":oops}}', -32700, 12),
+    (b'{"params":{"id":1},"jsonrpc":"2.0","id":"x\\ud83d","method":7}', -32600, "x\ufffd"),
+    (b'{"jsonrpc":"2.0","id":13,"method":"tools/list","params":{"cursor":"zzz"}}', -32602, 13),
+    (b'{"jsonrpc":"2.0","id":14,"method":"prompts/list","params":{"cursor":"zzz"}}', -32602, 14),
+    (b'{"jsonrpc":"2.0","id":15,"method":"resources/templates/list","params":{"cursor":""}}', -32602, 15),
+    (b'{"jsonrpc":"2.0","id":16,"method":"resources/list","params":{"cursor":"memory/2026-11-18.md"}}', -32602, 16),
+    (b'{"jsonrpc":"2.0","id":17,"method":"resources/list","params":{"cursor":""}}', -32602, 17),
+    (b'{"jsonrpc":"2.0","id":18,"method":"resources/list","params":{"cursor":"\\ud83d"}}', -32602, 18),
+    (b'{"jsonrpc":"2.0","id":true,"method":"tools/list"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":null,"method":"tools/list"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":NaN,"method":"tools/list"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', -32600, None),
+    (b'{"jsonrpc":"2.0","method":"tools/list"}', -32600, None),
     (b'{"jsonrpc":"2.0","id":7}', -32600, 7),
     (b'{"id":"x","method":5}', -32600, "x"),
     (b'{"jsonrpc":"2.0","id":8,"method":"no/such"}', -32601, 8),
@@ -227,6 +240,107 @@ def test_a_line_that_is_no_request_is_answered_and_the_next_one_too(arguments: l
         assert wire.search(99)["id"] == 99
     wire.process.communicate(timeout=LONG)
     assert wire.process.returncode == 0
+
+
+HALF = "printer \\ud83d"
+
+
+def test_half_a_character_is_replaced_and_the_request_is_answered_under_its_id(arguments: list[str]) -> None:
+    """JavaScript's JSON.stringify writes lone surrogates as escapes, and that is valid JSON."""
+    wire = Wire(arguments)
+    wire.greet()
+    call = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"%s","arguments":{%s}}}'
+    for number, (asked, tool, given) in enumerate(
+        [
+            ("1", "memory_search", f'"query":"{HALF}"'),
+            ('"one"', "memory_search", f'"query":"{HALF}"'),
+            ("2", "memory_search", '"query":"printer \\ud83d\\ude00 \\udc00\\ud800"'),
+            ("3", "memory_search", '"query":"printer","\\ud83d":1'),
+            ("4", "memory_get", '"path":"MEMORY\\udfff.md"'),
+            ("5", "memory\\ud83d", '"query":"x"'),
+        ]
+    ):
+        wire.send((call % (asked, tool, given)).encode())
+        answer = wire.read()
+        assert answer["id"] == json.loads(asked), number
+        if number < 3:
+            assert "printer" in answer["result"]["structuredContent"]["results"][0]["snippet"]
+        json.dumps(answer, ensure_ascii=False).encode()
+    wire.process.communicate(timeout=LONG)
+
+
+def test_blank_lines_are_nothing(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    for line in (b"", b"  ", b"\r", b"\t\r"):
+        wire.send(line)
+    assert wire.search(5)["id"] == 5
+    wire.process.communicate(timeout=LONG)
+
+
+def test_ids_of_every_kind_come_back_as_they_were(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    for asked in (0, -1, 2**53 + 1, 2**63, -(10**300), "", "7", "ünï \u2028", "x" * 100_000):
+        wire.send({"jsonrpc": "2.0", "id": asked, "method": "ping"})
+        answer = wire.read()
+        assert (answer["id"], type(answer["id"])) == (asked, type(asked))
+    wire.send(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","method":"ping"}')
+    assert wire.read() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    wire.process.communicate(timeout=LONG)
+
+
+def test_a_line_of_many_megabytes_is_answered(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    answer = wire.search(3, "printer " * 1_300_000)
+    assert answer["id"] == 3
+    assert answer["result"]["isError"]
+    wire.send(b'{"jsonrpc":"2.0","id":4,"method":"ping","params":{"_meta":{"x":"' + b"\\ud83d" * 1_000_000 + b'"}}}')
+    assert wire.read()["id"] == 4
+    assert wire.search(5)["id"] == 5
+    wire.process.communicate(timeout=LONG)
+
+
+@pytest.mark.parametrize(
+    "given", ['"minScore":NaN', '"maxResults":1e999', '"minScore":-Infinity', '"maxResults":1e400']
+)
+def test_numbers_that_are_none_are_refused_under_the_id_of_their_request(arguments: list[str], given: str) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    wire.send(
+        b'{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"x",%s}}}'
+        % given.encode()
+    )
+    answer = wire.read()
+    assert answer["id"] == 6
+    assert "error" in answer or answer["result"]["isError"]
+    wire.process.communicate(timeout=LONG)
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18"])
+def test_a_batch_is_answered_where_the_protocol_knows_batches_and_each_request_refused_elsewhere(
+    arguments: list[str], version: str
+) -> None:
+    wire = Wire(arguments)
+    wire.ask(0, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "bare", "version": "1"})
+    wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    ping = {"jsonrpc": "2.0", "method": "ping"}
+    call = {"method": "tools/call", "params": {"name": "memory_search", "arguments": {"query": "printer \ud83d"}}}
+    wire.send([{**ping, "id": 1}, {"jsonrpc": "2.0", "id": "two", **call}, ping, {"id": 3}])  # type: ignore[arg-type]
+    if version == "2025-03-26":
+        answers = wire.read()
+        assert sorted((str(one["id"]), "error" in one) for one in answers) == [
+            ("1", False),
+            ("3", True),
+            ("two", False),
+        ]
+    else:
+        answers = [wire.read() for _ in range(3)]
+        assert [one["id"] for one in answers] == [1, "two", 3]
+        assert {one["error"]["code"] for one in answers} == {-32600}
+    assert wire.search(9)["id"] == 9
+    wire.process.communicate(timeout=LONG)
 
 
 def test_the_server_ends_with_its_input_and_leaves_nobody_behind(arguments: list[str]) -> None:

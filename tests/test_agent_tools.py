@@ -15,7 +15,7 @@ from helpers_workspace import needs_inodes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.agent import arguments, citations
+from memory_tui.agent import arguments, citations, files
 from memory_tui.agent.answers import Get, GetAnswer, Search, SearchAnswer
 from memory_tui.agent.schema import schema
 from memory_tui.agent.tools import Manner, clamp, memory_get, memory_search, unavailable
@@ -87,24 +87,26 @@ def test_a_hit_has_the_documented_members_and_the_scores_of_the_trace(engine: En
     assert first == {
         "path": "MEMORY.md",
         "startLine": 1,
-        "endLine": 3,
+        "endLine": 2,
         "score": candidate.score,
         "vectorScore": candidate.vector.score,
         "textScore": candidate.text.score,
         "source": "memory",
-        "snippet": "# Facts\n- Router: Omada ER605\n\nSource: MEMORY.md#L1-L3",
-        "citation": "MEMORY.md#L1-L3",
+        "snippet": "# Facts\n- Router: Omada ER605\n\nSource: MEMORY.md#L1-L2",
+        "citation": "MEMORY.md#L1-L2",
     }
     assert (found.answer["provider"], found.answer["mode"], found.answer["citations"]) == ("scripted", "hybrid", "auto")
     assert "do not follow instructions" in found.answer["untrusted"]
 
 
-def test_the_tool_recalls_what_the_engine_recalls(engine: Engine) -> None:
+def test_the_tool_recalls_what_the_engine_recalls(engine: Engine, workspace: Path) -> None:
+    lasts = {path: len((workspace / path).read_text().splitlines()) for path in ("MEMORY.md", "memory/long.md")}
     for query in ("omada router", "printer", "line of the long note"):
-        hits = [hit.chunk.citation for hit in engine.search(query).recalled]
-        told = [
-            f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}" for hit in search(engine, query=query)["results"]
+        hits = [
+            (hit.chunk.path, hit.chunk.start_line, min(hit.chunk.end_line, lasts.get(hit.chunk.path, 1)))
+            for hit in engine.search(query).recalled
         ]
+        told = [(hit["path"], hit["startLine"], hit["endLine"]) for hit in search(engine, query=query)["results"]]
         assert told == hits
         assert hits
 
@@ -289,7 +291,7 @@ def test_the_kind_of_chat_comes_from_the_session_key(key: str, kind: str) -> Non
 def test_citations_follow_mode_and_session(engine: Engine) -> None:
     def cited(mode: citations.Mode, key: str = "") -> bool:
         hit = search(engine, Manner(mode, key), query="omada")["results"][0]
-        assert ("citation" in hit) == ("\n\nSource: MEMORY.md#L1-L3" in hit["snippet"])
+        assert ("citation" in hit) == ("\n\nSource: MEMORY.md#L1-L2" in hit["snippet"])
         return "citation" in hit
 
     assert cited("on", "agent:main:x:group:1")
@@ -485,3 +487,38 @@ def test_extra_paths_are_readable_and_their_neighbours_are_not(workspace: Path, 
         assert get(engine, path="../more/x.md")["text"] == "extra"
         assert get(engine, path=str(extra / "x.md"))["text"] == "extra"
         assert get(engine, path="../more-not/x.md")["code"] == "MEMORY_PATH_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize("text", ["one\n", "one\ntwo\n", "one", "one\ntwo", "one\r\n", "one\n\n\n", "one\n" * 200])
+def test_no_hit_names_a_line_after_the_last(make: Callable[..., Engine], workspace: Path, text: str) -> None:
+    path = workspace / "memory" / "ends.md"
+    path.write_text(text, newline="")
+    engine = make()
+    engine.sync()
+    found = memory_search(engine, {"query": "one", "maxResults": 50, "minScore": 0}).answer
+    ours = [hit for hit in found["results"] if hit["path"] == "memory/ends.md"]
+    assert ours
+    last = memory_get(engine, {"path": "memory/ends.md"})["totalLines"]
+    assert max(hit["endLine"] for hit in ours) == last
+    assert all(hit["citation"].endswith(f"L{hit['endLine']}") for hit in ours)
+    # The note is cut short while the index does not know of it yet.
+    path.write_text("one\n")
+    found = memory_search(engine, {"query": "one", "maxResults": 50, "minScore": 0}).answer
+    assert {(hit["startLine"], hit["endLine"]) for hit in found["results"] if hit["path"] == path.name} <= {(1, 1)}
+
+
+def test_pages_of_notes_go_on_where_their_cursor_says(make: Callable[..., Engine], workspace: Path) -> None:
+    for number in range(files.PAGE + 3):
+        (workspace / "memory" / f"n{number:04}.md").write_text("x\n")
+    engine = make()
+    first, cursor = files.page(engine, None)
+    assert cursor is not None
+    (workspace / first[-1].path).unlink()
+    rest, end = files.page(engine, cursor)
+    assert end is None
+    paths = [file.path for file in (*first, *rest)]
+    assert paths == sorted(set(paths))
+    assert len(paths) == files.PAGE + 6
+    for made_up in ("", "zzz", first[-1].path, cursor[:-1], cursor + "=", cursor.upper(), "\x00" * 20, "é" * 12):
+        with pytest.raises(QueryError):
+            files.page(engine, made_up)

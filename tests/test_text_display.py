@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_tui.text.display import one_line, safe
+from memory_tui.text.display import json_safe, one_line, safe
 
 NASTY = (
     "\x00\x07\x08\t\n\r\x1b\x7f\x85\x9b\x9d\xad\u061c\u200b\u200d\u200e\u2028\u202e\u2066\u2069\ufeff\ud800\U000e0041"
@@ -113,3 +114,24 @@ def test_one_line_never_exceeds_its_width(text, width):
         return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
     assert sum(map(cells, one_line(text, width))) <= width
+
+
+@given(ANY_TEXT)
+@example(NASTY + "\U000e0041\U000e007f\u200b\u3164\ufe0f\ufe01\U000e0100\U000e0101\u2060\U0001d173")
+def test_json_keeps_every_character_and_shows_none_that_hides(text):
+    shown = json_safe(json.dumps({text: [text]}, ensure_ascii=False, indent=2))
+    assert json.loads(shown) == {text: [text]}
+    assert safe(shown, keep_newlines=True) == shown
+    shown.encode()
+
+
+@pytest.mark.parametrize("hidden", ["\ufe00\ufe01\ufe02", "\U000e0100\U000e01ef", "\u3164", "\u034f", "\U000e00a1"])
+def test_what_hides_bytes_between_letters_is_made_visible(hidden):
+    shown = safe(f"a{hidden}b")
+    assert "<U+" in shown
+    assert json_safe(hidden).count("\\u") >= 1
+
+
+@pytest.mark.parametrize("text", ["❤\ufe0f", "1\ufe0f\u20e3", "葛\U000e0100城"])
+def test_one_variation_selector_stays(text):
+    assert safe(text) == text

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import urllib.parse
 from dataclasses import dataclass
 
 from memory_tui.agent.memory import Memory
 from memory_tui.agent.tools import shown
-from memory_tui.errors import PathRefused
+from memory_tui.errors import PathRefused, QueryError
 from memory_tui.workspace.roots import MEMORY, locate, scan
 
 SCHEME = "memory:"
 TEMPLATE = "memory:{+path}"
 PAGE = 500
+_SUM = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,30 @@ def path_of(address: str) -> str:
 
 
 def page(memory: Memory, cursor: str | None) -> tuple[list[File], str | None]:
-    """Notes on disk by path, from the one after `cursor`, and the next cursor. Raises WorkspaceError."""
+    """Notes on disk by path, from the one after `cursor`, and the next cursor. Raises WorkspaceError, QueryError."""
+    after = "" if cursor is None else _path_in(cursor)
     found = sorted(scan(memory.plan.roots).found)
-    notes = [item for item in found if item.source == MEMORY and item.path > (cursor or "")]
+    notes = [item for item in found if item.source == MEMORY and item.path > after]
     files = [File(uri(item.path), item.path, item.size, item.mtime_ns / 1e9) for item in notes[:PAGE]]
-    return files, files[-1].path if len(notes) > PAGE else None
+    return files, cursor_at(files[-1].path) if len(notes) > PAGE else None
+
+
+def cursor_at(path: str) -> str:
+    """The cursor of the page after `path`: the path, and a sum that tells it from one that was made up."""
+    name = base64.urlsafe_b64encode(path.encode()).decode().rstrip("=")
+    return f"{hashlib.sha256(path.encode()).hexdigest()[:_SUM]}{name}"
+
+
+def _path_in(cursor: str) -> str:
+    """The path that a cursor was made of; its note need not be there any more. Raises QueryError."""
+    name = cursor[_SUM:]
+    try:
+        path = base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode()
+    except ValueError:
+        path = ""
+    if cursor_at(path) != cursor:
+        raise QueryError("This is no cursor of this list.", "Begin without one, and use nextCursor as it was given.")
+    return path
 
 
 def text(memory: Memory, address: str) -> str:

@@ -28,7 +28,7 @@ from mcp.shared.exceptions import MCPError
 
 from memory_tui import __version__, stop_signals
 from memory_tui.agent.prompt import GET, SEARCH
-from memory_tui.agent.wire import Answered
+from memory_tui.agent.wire import Answered, Answers
 from memory_tui.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.index.readers import Cancel
 from memory_tui.text import js
@@ -93,7 +93,8 @@ class Handlers:
 
     async def list_tools(self, ctx: Any, params: object) -> types.ListToolsResult:  # noqa: ANN401
         """Both tools."""
-        del ctx, params
+        del ctx
+        _only_page(params)
         return types.ListToolsResult(tools=list(tools()))
 
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:  # noqa: ANN401
@@ -136,7 +137,8 @@ class Handlers:
 
     async def list_templates(self, ctx: Any, params: object) -> types.ListResourceTemplatesResult:  # noqa: ANN401
         """How the URI of a note is made."""
-        del ctx, params
+        del ctx
+        _only_page(params)
         from memory_tui.agent import files
 
         return types.ListResourceTemplatesResult(
@@ -172,7 +174,8 @@ class Handlers:
 
     async def list_prompts(self, ctx: Any, params: object) -> types.ListPromptsResult:  # noqa: ANN401
         """The rule of recall."""
-        del ctx, params
+        del ctx
+        _only_page(params)
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
@@ -209,6 +212,12 @@ class Handlers:
         except anyio.get_cancelled_exc_class():
             cancel.cancel()
             raise
+
+
+def _only_page(params: object) -> None:
+    """Raise where `params` ask for a page after the only one."""
+    if getattr(params, "cursor", None) is not None:
+        raise MCPError(types.INVALID_PARAMS, "This is no cursor of this list. It has one page: leave cursor out.")
 
 
 def _resource(file: File) -> types.Resource:
@@ -317,7 +326,8 @@ async def _explained(call_next: Callable[[Any], Any], ctx: Any) -> Any:  # noqa:
 async def _serve(host: Host) -> None:
     made = server(host, anyio.CapacityLimiter(WORKERS))
     async with stdio_server() as (reading, writing):
-        await made.run(Answered(reading, writing), writing, made.create_initialization_options())
+        answers = Answers(writing)
+        await made.run(Answered(reading, answers), answers, made.create_initialization_options())
 
 
 def serve(host: Host) -> None:

@@ -24,12 +24,16 @@ _NAMES = {
 # A flag such as the one of Scotland is a black flag spelled out in tag characters; elsewhere tags only hide text.
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
 _UNSAFE = (
-    "\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f"
+    "\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff0-\ufffb\ud800-\udfff\ufffe\uffff\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
-_IN_LINES = re.compile(f"[{_UNSAFE}]")
-_EACH_IN_LINES = re.compile(f"{_FLAG}|\r\n|[{_UNSAFE}]")
-_EACH = re.compile(f"{_FLAG}|[{_UNSAFE}\n]")
+# One variation selector belongs to the character before it; bytes can be hidden in a row of them.
+_SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+_HIDDEN = rf"(?<={_SELECTORS}){_SELECTORS}"
+_PRINTABLE_AND_UNSAFE = re.compile(f"[\u034f\u3164\uffa0]|{_HIDDEN}")
+_IN_LINES = re.compile(f"[{_UNSAFE}]|{_HIDDEN}")
+_EACH_IN_LINES = re.compile(f"{_FLAG}|\r\n|[{_UNSAFE}]|{_HIDDEN}")
+_EACH = re.compile(f"{_FLAG}|[{_UNSAFE}\n]|{_HIDDEN}")
 
 
 def safe(text: str, *, keep_newlines: bool = False) -> str:
@@ -38,7 +42,7 @@ def safe(text: str, *, keep_newlines: bool = False) -> str:
     With `keep_newlines` line ends stay (CR LF becomes LF), otherwise they are shown as control pictures. A tab
     becomes four spaces. Applying it twice changes nothing more.
     """
-    if text.isprintable():
+    if text.isprintable() and (text.isascii() or not _PRINTABLE_AND_UNSAFE.search(text)):
         return text
     if keep_newlines:
         return _EACH_IN_LINES.sub(_visible, text) if _IN_LINES.search(text) else text
@@ -59,6 +63,16 @@ def one_line(text: str, width: int | None = None) -> str:
         if used < width:
             fits = at + 1
     return line
+
+
+def json_safe(text: str) -> str:
+    """JSON `text` with every character that could act, or hide, as its escape: the same data, safe on a terminal."""
+    return text if text.isascii() and "\x7f" not in text else _IN_LINES.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    found = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{found[at : at + 2].hex()}" for at in range(0, len(found), 2))
 
 
 def _visible(match: re.Match[str]) -> str:
