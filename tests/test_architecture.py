@@ -136,3 +136,47 @@ def test_no_path_of_a_developers_machine_is_in_the_project() -> None:
     assert len(texts) > len(MODULES)
     found = [name(path) for path in texts if path.is_file() and machine.search(path.read_text("utf-8", "replace"))]
     assert found == []
+
+
+WRITING = {
+    "os": {
+        *("write", "pwrite", "writev", "fsync", "fdatasync", "posix_fallocate", "copy_file_range", "sendfile"),
+        *("replace", "rename", "renames", "link", "symlink", "unlink", "remove", "rmdir", "mkdir", "makedirs"),
+        *("truncate", "ftruncate", "fchmod"),
+    },
+    "shutil": {"copy", "copy2", "copyfile", "copyfileobj", "copytree", "move", "rmtree"},
+    "tempfile": {"NamedTemporaryFile", "TemporaryFile", "TemporaryDirectory", "mkstemp", "mkdtemp"},
+}
+OF_PATHS = {"write_text", "write_bytes", "unlink", "hardlink_to", "symlink_to", "touch", "rmdir", "mkdir"}
+NOT_DURABLE = {
+    "memory_tui/core/atomic.py": "the room itself",
+    "memory_tui/demo/folders.py": "the demo's temporary folder, which goes with it",
+    "memory_tui/doctor/machine.py": "a probe in a temporary folder, to be seen by the watcher",
+    "memory_tui/embed/batch_service.py": "a file without a name, for an answer that is read at once",
+    "memory_tui/embed/llama_worker.py": "the pipe to the process that asked",
+    "memory_tui/embed/worker.py": "a file without a name, for what a model says while it loads",
+    "memory_tui/index/peek.py": "a private copy of another program's database, gone after the look",
+    "memory_tui/index/place.py": "the private folder below the temporary one, for an index without a place",
+}
+
+
+def test_every_durable_write_is_in_one_room() -> None:
+    """Bytes that are kept go to the disk by memory_tui.core.atomic alone, so that each fault of a disk can be tried."""
+    found: dict[str, list[str]] = {}
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            words = ast.unparse(node.func)
+            owner, _, called = words.rpartition(".")
+            arguments = ast.unparse(node)
+            writes = (
+                called in WRITING.get(owner, ())
+                or (called in OF_PATHS and owner not in ("atomic", "atomic.calls", "calls"))
+                or (called == "open" and re.search(r"\bO_(WRONLY|RDWR|CREAT)\b", arguments) and owner == "os")
+                or (called in ("open", "fdopen") and re.search(r"""['"][rbt]*[wax+][bt+]*['"]""", arguments))
+            )
+            if writes:
+                found.setdefault(name(path), []).append(f"{node.lineno}: {words}")
+    assert {path: calls for path, calls in found.items() if path not in NOT_DURABLE} == {}
+    assert sorted(found) == sorted(NOT_DURABLE)

@@ -163,8 +163,8 @@ def replace_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
                 calls.unlink(path)
             raise
     finally:
-        _discard(part)
         os.close(descriptor)
+        _discard(part)
 
 
 def create_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
@@ -186,8 +186,8 @@ def create_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
             calls.unlink(path)
             raise
     finally:
-        _discard(part)
         os.close(descriptor)
+        _discard(part)
 
 
 @contextmanager
@@ -418,7 +418,8 @@ def _beside(path: Path, data: bytes, mode: int | None) -> tuple[Path, int]:
             calls.fsync(descriptor)
             if _read_at(descriptor, 0, len(data) + 1) != data:
                 raise OSError(errno.EIO, "What was written is not in the file", str(part))
-        except OSError:
+        except BaseException:
+            # Ctrl-C among them.
             os.close(descriptor)
             _discard(part)
             raise
