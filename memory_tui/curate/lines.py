@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
-from memory_tui.curate.merge import changed_spans
+from memory_tui.curate.merge import changed_spans, matching
 from memory_tui.errors import EditRefused
 
 BOM = "\ufeff"
@@ -136,9 +135,8 @@ def _kept(was: str, line: str) -> str:
     """`line` with what `was` holds for each U+FFFD that was shown for it and is still there."""
     if not _ODD.search(was) or "\ufffd" not in line:
         return line.encode("utf-8", "replace").decode() if not line.isascii() else line
-    matcher = SequenceMatcher(None, _ODD.sub("\ufffd", was), line, autojunk=False)
     letters = list(line)
-    for a, b, count in matcher.get_matching_blocks():
+    for a, b, count in matching(_ODD.sub("\ufffd", was), line):
         letters[b : b + count] = was[a : a + count]
     return "".join(letters)
 
