@@ -79,6 +79,9 @@ def create(path: Path) -> Path:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        # Log and shared memory of a file that was deleted would be taken for those of the new one.
+        for side in _SIDES[1:]:
+            path.with_name(path.name + side).unlink(missing_ok=True)
     except FileExistsError:
         for needed in (path, path.parent):
             if not os.access(needed, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
