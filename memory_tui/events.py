@@ -114,6 +114,11 @@ class IndexChanged(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class NotesChanged(Event):
+    """Notes differ from the index otherwise than before, as seen by an engine that leaves indexing to others."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeeperChanged(Event):
     """Who keeps the index up to date: process `pid`, which is this one where `ours`."""
 

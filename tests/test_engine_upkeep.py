@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from test_engine import Heard
 
 from memory_tui import events
 from memory_tui.engine import Engine, Options
+from memory_tui.engine.keeping import Keeping
 from memory_tui.errors import IndexUnavailable
 
 
@@ -336,3 +338,58 @@ def test_with_every_trigger_off_nothing_is_indexed_by_itself(options: Options, h
         engine.search("zebra")
         assert engine.wait_idle(LONG)
         assert [item.path for item in engine.status().freshness.pending] == ["memory/late.md"]
+
+
+def test_what_is_saved_while_indexing_is_paused_is_not_fresh(engine: Engine, heard: Heard, workspace: Path) -> None:
+    engine.start()
+    heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
+    assert engine.wait_idle(LONG)
+    engine.pause()
+    (workspace / "memory" / "1.md").write_text("saved meanwhile")
+    heard.wait_for(lambda event: isinstance(event, events.NotesChanged))
+    assert [item.path for item in engine.status().freshness.pending] == ["memory/1.md"]
+    engine.resume()
+    heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/1.md")
+
+
+def test_a_reader_tells_what_the_keeper_that_hangs_does_not_index(
+    engine: Engine, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
+) -> None:
+    engine.start()
+    heard.wait_for(named(keeper.pid))
+    assert engine.status().freshness.fresh == 12
+    os.kill(keeper.pid, signal.SIGSTOP)
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    heard.wait_for(lambda event: isinstance(event, events.NotesChanged))
+    assert [item.path for item in engine.status().freshness.pending] == ["memory/new.md"]
+    keeper.kill()
+    heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/new.md")
+
+
+def test_a_reader_is_told_what_another_process_indexed(
+    engine: Engine, options: Options, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
+) -> None:
+    engine.start()
+    heard.wait_for(named(keeper.pid))
+    assert engine.status().chunks == 12
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
+    assert engine.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    # An index that was deleted is another one, too, whoever makes it again.
+    count = len(heard.events)
+    Path(options.index or "").unlink()
+    heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and len(heard.events) > count)
+    heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
+
+
+def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Path, heard: Heard) -> None:
+    index = tmp_path / "index.sqlite"
+    first, second = Keeping(lambda: index, heard), Keeping(lambda: index, heard)
+    assert first.ours()
+    assert not second.ours()
+    (tmp_path / "index.sqlite.keeper").unlink()
+    assert second.ours()
+    assert not first.ours()
+    second.close()
+    assert first.ours()
+    first.close()

@@ -26,6 +26,10 @@ class Keeping:
     def ours(self) -> bool:
         """Whether this engine keeps the index; it begins to when nobody else does. Raises IndexUnavailable."""
         with self._guard:
+            if self._held is not None and self._held.lost:
+                # Its file was deleted, so another process may have made one and keep the index, too.
+                self._held.release()
+                self._held = None
             if self._held is None and not self._closed:
                 self._held = lock.WriterLock.acquire(self._path(), "keeper")
                 self._note(self._held is not None)

@@ -30,6 +30,7 @@ from memory_tui.events import (
     Event,
     IndexChanged,
     IndexingPaused,
+    NotesChanged,
     Noticed,
     ProviderChanged,
     RootsChanged,
@@ -200,7 +201,7 @@ class Upkeep:
         """
         self._looking.name(named)
         with self._lock:
-            if (self._sync_wanted and not force) or (self.paused and reason in AUTOMATIC):
+            if self._sync_wanted and not force:
                 return
             self._sync_wanted = True
             progress, now = self.progress, time.monotonic()
@@ -317,8 +318,8 @@ class Upkeep:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
             self._sync_wanted = False
-        if reason in AUTOMATIC and not self._keeping.ours():
-            self.freshness(store, reachable(self._plan.roots, store.settled()))
+        if reason in AUTOMATIC and (self.paused or not self._keeping.ours()):
+            self._only_look(store)
             return
         self._check_paused()
         try:
@@ -326,6 +327,13 @@ class Upkeep:
         except IndexBusy:
             self._again = True
             raise
+
+    def _only_look(self, store: Store) -> None:
+        """See what of the notes is not in the index, and tell when that is something else than before."""
+        before = self.outlook.seen
+        now = self.freshness(store, reachable(self._plan.roots, store.settled()))
+        if before is None or (now.fresh, now.stale, now.left_out) != (before.fresh, before.stale, before.left_out):
+            self._tell(NotesChanged(time.time()))
 
     def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
         from memory_tui.index import sync as syncing
@@ -337,7 +345,7 @@ class Upkeep:
             seen = self._looking.first(store)
         except WorkspaceError:
             # What can be searched no more is to be known, although nothing is done about it.
-            self.freshness(store, reachable(self._plan.roots, store.settled()))
+            self._only_look(store)
             raise
         fresh = self.freshness(store, seen)
         try:
@@ -422,7 +430,7 @@ class Upkeep:
         if again or not lost:
             self.request_sync("roots")
         elif not lost[0].readable:
-            self._writer.submit(lambda store: self.freshness(store, reachable(self._plan.roots, store.settled())))
+            self._writer.submit(self._only_look)
 
     def _due(self) -> str:
         """Why a sync is due, empty when none is."""

@@ -100,7 +100,13 @@ class Database:
         return cls(connection, where, read_only, vec0.load(connection) if use_vec0 else vec0.OFF)
 
     def close(self) -> None:
-        """Close the connection; the last one to close folds the write-ahead log into the file."""
+        """Close the connection; the last one to close folds the write-ahead log into the file.
+
+        Of a file that is not at its path any more nothing is folded: log and shared memory are found by their names,
+        and belong to the file that took its place.
+        """
+        if self.moved:
+            self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self.connection.close()
 
     def interrupt(self) -> None:

@@ -85,6 +85,15 @@ class WriterLock:
             raise
         return cls(path, descriptor)
 
+    @property
+    def lost(self) -> bool:
+        """Whether the lock file was deleted or replaced, so that another process may have a lock of the same name."""
+        try:
+            held, there = os.fstat(self._descriptor), self.path.stat()
+        except OSError:
+            return True
+        return (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino)
+
     def release(self) -> None:
         """Let others write. The file stays, blank: removing it would let two processes lock two files of one name."""
         descriptor, self._descriptor = self._descriptor, -1

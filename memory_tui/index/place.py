@@ -222,6 +222,9 @@ def create(path: Path) -> Path:
     atomic.make_folder(path.parent)
     try:
         os.close(atomic.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        # Log and shared memory of a file that was deleted would be taken for those of the new one.
+        for side in SIDES[1:]:
+            atomic.remove_file(path.with_name(path.name + side))
     except FileExistsError:
         for needed in (path, path.parent):
             if not os.access(needed, os.W_OK, effective_ids=os.access in os.supports_effective_ids):

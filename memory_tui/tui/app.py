@@ -47,6 +47,9 @@ TERMINAL_EVERY = 1.0
 FACTS_EVERY = 0.5
 """Seconds between two redrawings of the lists while files are being indexed."""
 
+AGAIN_SECONDS = 1.0
+"""After how long facts that could not be gathered are gathered again."""
+
 
 def _commands() -> type[Provider]:
     from memory_tui.tui.palette import Actions
@@ -206,7 +209,7 @@ class MemoryApp(Doing):
             self.facts = event.facts
             self.facts_signal.publish(event.facts)
         elif event.error is not None:
-            self.tell(event.error.message)
+            self._facts_failed(event.error)
 
     @on(messages.EventsArrived)
     def _events_arrived(self) -> None:
@@ -242,6 +245,15 @@ class MemoryApp(Doing):
         elif self.facts is not None and time.monotonic() - self._told_facts > FACTS_EVERY:
             self._told_facts = time.monotonic()
             self.facts_signal.publish(self.facts)
+
+    def _facts_failed(self, error: MemoryTuiError) -> None:
+        """The facts on screen may not be so any more: say that, and look again until they are known."""
+        if self.facts is None or self.facts.doubt != error.message:
+            self.tell(error.message)
+        if self.facts is not None:
+            self.facts = replace(self.facts, doubt=error.message)
+            self.facts_signal.publish(self.facts)
+        self.set_timer(AGAIN_SECONDS, self.bridge.look)
 
     def _roots_changed(self) -> None:
         """Say at once what became of the roots: the facts that follow may wait for a file system that hangs."""

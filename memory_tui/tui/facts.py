@@ -74,6 +74,8 @@ class Facts:
     """Why notes that vanished are kept until a person agrees; empty where none are."""
     roots: tuple[RootState, ...] = ()
     """The workspace, and every other place where notes are read: whether they can be."""
+    doubt: str = ""
+    """Why nobody knows whether all this is still so; empty where it is known."""
 
     @property
     def lost(self) -> tuple[RootState, ...]:

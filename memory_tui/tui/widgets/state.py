@@ -136,6 +136,7 @@ class Attention(RowList):
         """List what needs attention; what is left out by rule comes last."""
         key = self.key
         self._rows = [
+            *([("all notes", "unknown", facts.doubt)] if facts.doubt else []),
             *((root.path, root.state, root.detail) for root in facts.lost),
             *((item.path, "failed", item.detail) for item in facts.failed),
             *((item.path, item.detail, "waits to be indexed") for item in facts.pending),

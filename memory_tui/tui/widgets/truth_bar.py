@@ -64,6 +64,9 @@ def opening(name: str) -> list[Part]:
 def statements(facts: Facts, progress: Progress | None) -> list[Part]:
     """Every statement of the truth bar, in order."""
     parts = [_mode(facts, progress), *_lost(facts)]
+    if facts.doubt:
+        doubt = f"as last known: {one_line(facts.doubt, 80)}"
+        parts.append(Part(doubt, "as last known", 92, "$text-error"))
     if progress is not None:
         parts.append(Part(fit_path(one_line(progress.path), 40), "", 30, "$quiet"))
         if left := _left(progress):
@@ -180,9 +183,11 @@ def _mode(facts: Facts, progress: Progress | None) -> Part:
     if _stale(facts):
         text = f" STALE  {plural(len(facts.pending), 'file')} changed, r indexes "
         return Part(text, text, 99, "bold $text on $warning-muted")
+    if not facts.chunks and facts.on_disk:
+        return Part(" NOTHING INDEXED ", " NOTHING INDEXED ", 99, "bold $text on $warning-muted")
     if facts.mode == "nothing":
         return Part(" NO SEARCH ", " NO SEARCH ", 99, "bold $text on $error-muted")
-    colour = "$warning-muted" if facts.lost else "$success-muted"
+    colour = "$warning-muted" if facts.lost or facts.doubt else "$success-muted"
     return Part(f" {wording.mode(facts.mode)} ", f" {wording.mode(facts.mode)} ", 99, f"bold $text on {colour}")
 
 
