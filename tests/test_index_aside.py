@@ -11,8 +11,8 @@ import pytest
 from test_engine import Heard
 
 from memory_tui import events
-from memory_tui.engine import Engine, Options
 from memory_tui.core import atomic
+from memory_tui.engine import Engine, Options
 from memory_tui.index import aside, place
 from memory_tui.index.store import Store
 
