@@ -91,7 +91,10 @@ class LabelError(MemoryTuiError):
 
 
 class EditRefused(MemoryTuiError):
-    """A change of notes that is not made; nothing was written, or what was written is taken back."""
+    """A change of notes that is not made; nothing was written, or what was written is taken back.
+
+    But for curate.record.Unfinished, which says that the next start settles it.
+    """
 
     code = "edit_refused"
     exit_status = 2

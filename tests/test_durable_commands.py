@@ -174,6 +174,8 @@ def sweep(tmp_path: Path, run: Run, name: str, faults: tuple[str, ...], every: i
         now = state(here, command)
         if done.code == 0:
             assert now == new, at
+        elif "could not be noted" in done.said:
+            assert now == new, (at, done.said)
         elif done.code > 0 and "next start" not in done.said:
             assert now == old, (at, done.said)
         # The next start settles what was left, and nobody has to wait for a lock.
@@ -199,3 +201,19 @@ def test_a_command_under_faults(tmp_path: Path, runner: Run, name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_under_a_fault_of_each_call(tmp_path: Path, runner: Run, name: str, fault: str) -> None:
     sweep(tmp_path, runner, name, (fault,), 1)
+
+
+def test_the_journal_is_read_on_a_disk_that_takes_nothing(tmp_path: Path, runner: Run) -> None:
+    stage = stage_of(tmp_path / "stage", runner, COMMANDS["remember"])
+    assert runner(stage, REMEMBER).code == 0
+    calls = runner(stage, REMEMBER).calls
+    # The last calls note that the change is whole, and let the lock go.
+    assert runner(stage, REMEMBER, "killed", calls - 5).code == -signal.SIGKILL
+    shown = runner(stage, ["journal"], "gone", 0)
+    assert shown.code == 0, shown.said
+    assert "(cut off)" in shown.said
+    refused = runner(stage, REMEMBER, "gone", 0)
+    assert refused.code == 2
+    assert "Input/output error" in refused.said
+    healed = runner(stage, ["journal"])
+    assert "cut off and finished at the next start" in healed.said

@@ -123,6 +123,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the answer has seen enough.
         sys.stderr.close()
         return 0
+    except MemoryError:
+        return _fail(
+            MemoryTuiError(
+                "There is not enough memory for this.",
+                "Close other programs, or raise the limit of memory; the next start settles what was cut off.",
+            ),
+            as_json="--json" in words,
+        )
 
 
 def _speak_utf8() -> None:

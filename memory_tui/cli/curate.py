@@ -49,7 +49,13 @@ def _curator(given: argparse.Namespace) -> Curator:
     from memory_tui.engine.curating import curator
 
     found = curator(launch.plan(options(given)))
-    settled = found.recover()
+    try:
+        settled = found.recover()
+    except EditRefused:
+        if given.command not in ("journal", "budget"):
+            raise
+        # Who only looks is shown what is there; the journal names the change that was cut off.
+        settled = ()
     if not hasattr(given, "json"):
         report.text(f"{entry.title}: {entry.reason}." for entry in settled)
     return found

@@ -249,6 +249,10 @@ def refuse_unwritable(folder: Folder, name: str, path: str) -> None:
     status = folder.status(name)
     if status is not None and not stat.S_IMODE(status.st_mode) & 0o222:
         raise ReadOnly(f"{path} is read-only (mode {stat.S_IMODE(status.st_mode):o}).", "Allow it to be written.")
+    if _is_mounted_read_only(folder.absolute):
+        raise ReadOnly(
+            f"The file system that holds {path} is mounted read-only.", "Mount it so that it can be written."
+        )
     if status is not None and not _may_write(os.path.join(folder.absolute, name)):  # noqa: PTH118
         raise ReadOnly(f"{path} may not be written by you.", "Check its owner and its permissions.")
     if not _may_write(folder.absolute):
@@ -256,6 +260,13 @@ def refuse_unwritable(folder: Folder, name: str, path: str) -> None:
             f"The folder of {path} may not be written, so nothing in it can be changed in one step.",
             "Check the permissions of the folder.",
         )
+
+
+def _is_mounted_read_only(folder: str) -> bool:
+    try:
+        return hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 def _may_write(path: str) -> bool:

@@ -54,10 +54,16 @@ class Writer:
             if self.closing.is_set():
                 job.outcome.set_exception(Cancelled())
                 return job.outcome
-            self._waiting += 1
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="engine-writer", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name="engine-writer", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    raise IndexUnavailable(
+                        f"The index cannot be written: {error}.", "Close other programs; memory or threads are used up."
+                    ) from None
+                self._thread = thread
+            self._waiting += 1
             # Under the lock, so that no job comes after what `close` puts last: nobody would answer it.
             self._jobs.put(job)
         return job.outcome
