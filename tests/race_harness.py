@@ -119,7 +119,7 @@ class Writer:
         found = lines_of(folder)
         wanted = [f"- agent {number} {self._way}" for number in range(self.count)]
         wrong = [f"{line}: {found[line]} times" for line in wanted if found[line] != 1]
-        return wrong + [line for line in found if "agent" in line and line not in set(wanted) and line != "## Agent"]
+        return wrong + [line for line in found if line.startswith("- agent") and line not in set(wanted)]
 
 
 def lines_of(folder: Path) -> Counter[str]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from helpers_curate import hidden, workspace
 from helpers_time import LONG
-from race_harness import LOG, WAYS, Desk, Writer
+from race_harness import LOG, WAYS, Desk, Writer, lines_of
+from textual.pilot import Pilot
+from tui_support import TODAY, drive, make_app, said, sample, strike, until
 
 from memory_tui.curate import journal, swap, write
+from memory_tui.curate.unsaved import left
+from memory_tui.tui.screens.browse import BrowseView
+from memory_tui.tui.screens.edit import EditArea, EditView
+from memory_tui.tui.screens.resolve import Resolve
 
+DAY = f"memory/{TODAY}.md"
 ACTS = ("save", "promote", "merge", "archive", "remember", "undo", "redo")
 
 
@@ -57,3 +65,56 @@ def test_every_change_beside_a_writer(folder: Path, act: str, way: str) -> None:
 @pytest.mark.parametrize("act", ACTS)
 def test_500_changes_beside_a_writer(folder: Path, act: str, way: str, rate: int) -> None:
     race(folder, act, way, 1 / rate, 12)
+
+
+# --- on screen -----------------------------------------------------------------------------------------------------
+
+
+def save_on_screen(tmp_path: Path, way: str, pause: float, times: int) -> None:
+    """Open the editor, type, and press ctrl+s once, `times` over, beside a writer of the same note."""
+    folder = sample(tmp_path / "notes")
+    note = folder / DAY
+    lines = "".join(f"- user {number}.\n" for number in range(times))
+    note.write_text(f"# 2026-03-20\n\n## Agent\n\n## Mine\n{lines}", "utf-8")
+    app = make_app(folder)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        loop = asyncio.get_running_loop()
+        for number in range(times):
+            view = app.screen
+            assert isinstance(view, BrowseView), said(app)
+            view.go_to(DAY)
+            await until(lambda view=view: view.reader.page is not None and view.reader.page.path == DAY)
+            await strike(pilot, "i")
+            await until(lambda: isinstance(app.screen, EditView) and not app.screen.query_one(EditArea).read_only)
+            area = app.screen.query_one(EditArea)
+            row = area.text.split("\n").index(f"- user {number}.")
+            area.insert(" Saved.", (row, len(f"- user {number}.")))
+            await loop.run_in_executor(None, writer.wrote)
+            await strike(pilot, "ctrl+s")
+            await until(lambda: isinstance(app.screen, BrowseView | Resolve))
+            assert isinstance(app.screen, BrowseView), "one key press was not enough"
+        assert app.engine is not None
+        assert app.engine.curator.drafts() == ()
+        folder_of_drafts = app.engine.curator.journal.folder
+        await until(lambda: left(folder_of_drafts) == ())
+
+    with Writer(note, way, pause) as writer:
+        drive(app, steps)
+    found = lines_of(folder)
+    assert writer.missing(folder) == []
+    assert [found[f"- user {number}. Saved."] for number in range(times)] == [1] * times
+    assert [found[f"- user {number}."] for number in range(times)] == [0] * times
+    assert hidden(folder) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_key_press_saves_beside_a_writer(tmp_path: Path, way: str) -> None:
+    save_on_screen(tmp_path, way, 0.02, 3)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("rate", [5, 20])
+@pytest.mark.parametrize("way", WAYS)
+def test_one_key_press_saves_beside_a_writer_60_times(tmp_path: Path, way: str, rate: int) -> None:
+    save_on_screen(tmp_path, way, 1 / rate, 10)
