@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
-from helpers_curate import hidden, workspace
+from helpers_curate import curator, hidden, put, workspace
 from helpers_time import LONG
-from race_harness import LOG, WAYS, Desk, Writer, lines_of
+from race_harness import CLOCK, LOG, WAYS, Desk, Writer, lines_of
 from textual.pilot import Pilot
 from tui_support import TODAY, drive, make_app, said, sample, strike, until
 
+from memory_tui.curate import curator as curating
 from memory_tui.curate import journal, swap, write
 from memory_tui.curate.unsaved import left
 from memory_tui.tui.screens.browse import BrowseView
@@ -65,6 +67,61 @@ def test_every_change_beside_a_writer(folder: Path, act: str, way: str) -> None:
 @pytest.mark.parametrize("act", ACTS)
 def test_500_changes_beside_a_writer(folder: Path, act: str, way: str, rate: int) -> None:
     race(folder, act, way, 1 / rate, 12)
+
+
+def test_a_program_that_replaces_what_it_read_before_gets_the_change_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, note = curator(folder), folder / LOG
+    before = note.read_text("utf-8")
+    stale = [before.replace("## Agent\n", "## Agent\n- agent\n"), before.replace("- user 3.\n", "- agent\n")]
+    rest = time.sleep
+
+    def late(seconds: float) -> None:
+        if seconds == curating.STAY_SECONDS and stale:
+            (folder / "new").write_text(stale.pop(0), "utf-8")
+            (folder / "new").replace(note)
+        rest(seconds)
+
+    monkeypatch.setattr(time, "sleep", late)
+    mine = before.replace("- user 9.\n", "- user 9, mine.\n")
+    done = one.apply(put(LOG, before.encode(), mine.encode()))
+    assert stale == []
+    # The second was read before the first was there, so its writer lost what it wrote itself, but not the change.
+    assert note.read_text("utf-8") == mine.replace("- user 3.\n", "- agent\n")
+    one.undo(done.entry.id)
+    assert note.read_text("utf-8") == before.replace("- user 3.\n", "- agent\n")
+    # Where others changed the same lines after it, theirs is the last word.
+    stale.append(before.replace("- user 9.\n", ""))
+    one.apply(put(LOG, note.read_bytes(), note.read_bytes().replace(b"- user 9.\n", b"- user 9, mine.\n")))
+    assert note.read_text("utf-8") == before.replace("- user 9.\n", "")
+    assert hidden(folder) == []
+
+
+@pytest.mark.parametrize("agents", ["- agent\n", ""])
+def test_a_log_that_moves_takes_along_what_was_added_since(folder: Path, agents: str) -> None:
+    one, old = curator(folder, clock=lambda: CLOCK), folder / "memory/2024-03-01.md"
+    old.write_text("# old\n- a\n", "utf-8")
+    change = one.plan.archive(365)
+    old.write_text(f"# old\n- a\n{agents}", "utf-8")
+    one.apply(change)
+    assert not old.exists()
+    new = folder / "memory/archive/memory/2024-03-01.md"
+    assert new.read_text("utf-8") == f"# old\n- a\n{agents}"
+    new.write_text(f"# old\n- a\n{agents}- and more\n", "utf-8")
+    one.undo(merging=True)
+    assert not new.exists()
+    assert old.read_text("utf-8") == f"# old\n- a\n{agents}- and more\n"
+
+
+def test_a_note_that_two_begin_with_the_same_heading_holds_what_both_wrote(folder: Path) -> None:
+    one, path = curator(folder), "memory/2026-01-13.md"
+    change = one.plan.edit(path, None, "# 2026-01-13\n\n- mine\n")
+    (folder / path).write_text("# 2026-01-13\n\n- theirs\n", "utf-8")
+    one.apply(change)
+    assert (folder / path).read_text("utf-8") == "# 2026-01-13\n\n- theirs\n- mine\n"
+    one.undo()
+    assert (folder / path).read_text("utf-8") == "# 2026-01-13\n\n- theirs\n"
 
 
 # --- on screen -----------------------------------------------------------------------------------------------------
