@@ -14,7 +14,7 @@ from helpers_time import LONG
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.curate import journal, lease, swap
+from memory_tui.curate import journal, lease, swap, write
 from memory_tui.curate.record import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 from memory_tui.errors import EditRefused, PathRefused
 
@@ -35,14 +35,17 @@ def folder(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch):
-    """Waiting for the disk is no part of these tests."""
+    """Waiting for the disk, for the rest of a line, or for a late program is no part of these tests."""
+    monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    monkeypatch.setattr(swap, "HALF_SECONDS", 0.0)
 
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch):
     """Nor is how long a program is waited for that has a note open, or the lock, and gets no turn on a busy machine."""
-    for place, name in ((swap, "WAIT_SECONDS"), (swap, "_LATE_SECONDS"), (journal, "_LOCK_SECONDS")):
+    late = (swap, "_LATE_SECONDS")
+    for place, name in ((swap, "WAIT_SECONDS"), late, (write, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
         monkeypatch.setattr(place, name, LONG)
 
 
@@ -102,6 +105,32 @@ def test_undo_refuses_a_note_that_changed_since_and_merges_when_asked(folder):
         one.redo(merging=True)
     assert note.read_bytes() == b"all new\n"
     assert one.drafts() == ()
+
+
+def test_undo_after_others_changed_the_same_lines_and_twice_and_after_a_restart(folder):
+    note = folder / "MEMORY.md"
+    before = note.read_bytes()
+    mine = before.replace(b"- one", b"- two")
+    made = curator(folder).apply(put("MEMORY.md", before, mine)).entry
+    theirs = mine.replace(b"- two", b"- theirs")
+    note.write_bytes(theirs)
+    for merging in (False, True):
+        with pytest.raises(Conflict, match="has changed since") as caught:
+            curator(folder).undo(made.id, merging=merging)
+        assert note.read_bytes() == theirs
+        view = caught.value.views[0]
+        assert (view.base, view.mine, view.theirs) == (mine, before, theirs)
+    # Somebody chooses, in another process; that is what taking it back came to, so it is not taken back twice.
+    curator(folder).resolve(caught.value, before + b"- theirs\n")
+    assert note.read_bytes() == before + b"- theirs\n"
+    with pytest.raises(EditRefused, match="left to undo"):
+        curator(folder).undo()
+    with pytest.raises(EditRefused):
+        curator(folder).undo(made.id)
+    assert note.read_bytes() == before + b"- theirs\n"
+    curator(folder).redo(merging=True)
+    assert note.read_bytes() == theirs
+    assert curator(folder).drafts() == ()
 
 
 def test_what_was_taken_back_by_hand_counts_as_taken_back(folder):

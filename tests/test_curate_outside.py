@@ -17,6 +17,7 @@ from test_curate_edit import NOTE
 from textual.pilot import Pilot
 from tui_support import drive, make_app, press, said, sample, settled, text_of
 
+from memory_tui.curate import swap
 from memory_tui.curate.record import Conflict
 from memory_tui.errors import EditRefused, PathRefused
 from memory_tui.tui import editor
@@ -33,8 +34,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting for the disk is no part of these tests."""
+    """Waiting for the disk, for the rest of a line, or for a late program is no part of these tests."""
+    monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    monkeypatch.setattr(swap, "HALF_SECONDS", 0.0)
 
 
 def an_editor(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
@@ -293,6 +296,56 @@ def test_an_edit_in_the_editor_is_undone_on_screen(
         await press(pilot, "e")
         assert "ended with status 3" in said(app)
         assert "kept as change 3" in said(app)
+
+    drive(app, steps)
+
+
+def test_an_editor_that_is_missing_or_fails_changes_nothing_and_says_so(
+    app: MemoryApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "notes" / "MEMORY.md"
+    before = note.read_bytes()
+    editors = {
+        "no-such-editor-anywhere": "The editor no-such-editor-anywhere could not be started: No such file",
+        "no-such-editor --wait 'unclosed": "The editor no-such-editor could not be started: No such file",
+        "/": "The editor / could not be started: Permission denied",
+        "false": "The editor false ended with status 1.",
+    }
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
+        await settled(pilot)
+        for program, sentence in editors.items():
+            monkeypatch.setenv("VISUAL", program)
+            await press(pilot, "e")
+            assert said(app).startswith(sentence)
+            assert said(app).endswith("MEMORY.md is as it was.")
+            assert note.read_bytes() == before
+            assert app.engine is not None
+            assert app.engine.curator.journal.entries() == ()
+
+    drive(app, steps)
+
+
+def test_a_note_that_changes_while_the_editor_has_it_is_told_on_screen(
+    app: MemoryApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program writes to the note, and so does memory-tui itself; then the editor saves and fails."""
+    note = tmp_path / "notes" / "MEMORY.md"
+    before = note.read_bytes()
+    an_editor(monkeypatch, "open(path, 'ab').write(b'- by the agent\\n- in the editor\\n'); sys.exit(1)")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
+        await settled(pilot)
+        await press(pilot, "e")
+        assert note.read_bytes() == before + b"- by the agent\n- in the editor\n"
+        assert "ended with status 1" in said(app)
+        assert "kept as change 1" in said(app)
+        note.write_bytes(note.read_bytes() + b"- later\n")
+        await press(pilot, "u")
+        assert note.read_bytes() == before + b"- later\n"
+        assert "Others' changes of MEMORY.md were kept too." in said(app)
 
     drive(app, steps)
 

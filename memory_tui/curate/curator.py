@@ -21,7 +21,19 @@ from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.outside import Lent
 from memory_tui.curate.plans import Planner
 from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
-from memory_tui.curate.write import Touching, Written, current, deadline, moved_on, planned, standing, write
+from memory_tui.curate.write import (
+    RECENT_SECONDS,
+    STAY_SECONDS,
+    Touching,
+    Written,
+    current,
+    deadline,
+    moved_on,
+    planned,
+    standing,
+    stay,
+    write,
+)
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.workspace.roots import Roots
 
@@ -246,6 +258,9 @@ class Curator:
         was = [standing(self.roots, file.path) for file in files]
         entry = self.journal.begin(replace(change, files=files), was, undoes=undoes, redoes=redoes)
         written = self._write(entry, () if nothing else files, until)
+        if any(time.time() - mtime_ns / 1e9 < RECENT_SECONDS for _, mtime_ns in was):
+            time.sleep(STAY_SECONDS)
+            written = [stay(self.roots, one, swap.tag(entry.id, number), until) for number, one in enumerate(written)]
         written += [Written(file.path, file.before, file.after) for file in files if nothing]
         made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
         try:

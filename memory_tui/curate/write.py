@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from memory_tui.curate import swap
@@ -21,14 +22,22 @@ DEADLINE_SECONDS = 4.0
 class Written:
     """What a note held before and holds after, others' additions included.
 
-    `final` unless somebody keeps the replaced file open to write; then it stays beside the note under a hidden name.
+    `between` are texts that it held for a moment, while others' last lines were not in it yet; whoever read one of
+    them may still put it back. `final` unless somebody keeps the replaced file open to write; then it stays beside
+    the note under a hidden name.
     """
 
     path: str
     before: bytes | None
     after: bytes | None
     final: bool = True
+    between: tuple[bytes, ...] = ()
 
+
+RECENT_SECONDS = 2.0
+"""A note that changed so lately may be about to be replaced by somebody who read it before it was written here."""
+STAY_SECONDS = 0.04
+"""How long such a note is looked after when it is written."""
 
 _PATIENCE = 5
 """After so many of them it is exchanged without another comparison."""
@@ -86,6 +95,35 @@ def moved_on(roots: Roots, files: tuple[FileChange, ...]) -> tuple[FileChange, .
         if taken is not None:
             found[gone_path], found[new_path] = replace(gone, before=theirs), replace(new, after=taken)
     return tuple(found[file.path] for file in files)
+
+
+def stay(roots: Roots, done: Written, hidden: str, until: float) -> Written:
+    """`done` when nobody put a text in its place that they had read before; else made again to that text.
+
+    Where that touches nothing is raised: then others changed the note after it was written, as anybody may.
+    """
+    while time.monotonic() < until:
+        now = current(roots, done.path)
+        olds = [old for old in (done.before, *done.between) if _overwritten(old, done.after, now)]
+        if not olds:
+            break
+        try:
+            again = write(roots, FileChange(done.path, olds[0], done.after), hidden + "s", until)
+        except Touching:
+            break
+        before, after = _pair(done.before, done.after or b"", again.after)
+        done = replace(again, before=before, after=after, between=done.between + again.between)
+        time.sleep(STAY_SECONDS)
+    return done
+
+
+def _overwritten(old: bytes | None, new: bytes | None, now: bytes | None) -> bool:
+    """Whether `now` holds nothing of what made `new` of `old`, as if somebody had never seen it."""
+    if old is None or new is None or now is None or now == new:
+        return False
+    before, after, there = (Counter(text.split(b"\n")) for text in (old, new, now))
+    changed = [line for line in before | after if before[line] != after[line]]
+    return bool(changed) and all(there[line] == before[line] for line in changed)
 
 
 def deadline() -> float:
@@ -162,7 +200,8 @@ def _joined(folder: Folder, name: str, done: FileChange, hidden: str, found: swa
     if both.merged == done.after:
         return Written(done.path, found.displaced, done.after, found.final)
     last = _rounds(folder, name, replace(done, before=done.after, after=both.merged), again, until, late=True)
-    return Written(done.path, *_pair(found.displaced, both.merged, last.after), found.final and last.final)
+    pair = _pair(found.displaced, both.merged, last.after)
+    return Written(done.path, *pair, found.final and last.final, (done.after or b"", *last.between))
 
 
 def _pair(before: bytes | None, after: bytes, now: bytes | None) -> tuple[bytes | None, bytes | None]:
