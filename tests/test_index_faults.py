@@ -631,9 +631,20 @@ def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
     whole(engine)
 
 
-@pytest.mark.parametrize(("point", "kind"), [("/", "ext4"), ("/mnt/a b", "9p"), ("/mnt", "nfs4")])
+@pytest.mark.parametrize(
+    ("point", "kind", "shared"),
+    [
+        ("/", "ext4", False),
+        ("/mnt/a b", "9p", True),
+        ("/mnt", "nfs4", True),
+        ("/over", "virtiofs", True),
+        ("/host", "fakeowner", True),
+        ("/layers", "overlay", False),
+        ("/usb", "fuseblk", False),
+    ],
+)
 def test_the_nearest_mount_tells_the_kind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, kind: str, shared: bool
 ) -> None:
     from memory_tui.index import filesystem
 
@@ -642,10 +653,53 @@ def test_the_nearest_mount_tells_the_kind(
         "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
         "30 27 0:9 / /mnt rw shared:1 - nfs4 host:/x rw\n"
         "31 30 0:9 / /mnt/a\\040b rw - 9p host rw\nrubbish\n"
+        "32 27 0:10 / /over rw - ext4 /dev/vdb rw\n"
+        "33 32 0:11 / /over rw - virtiofs host rw\n"
+        "34 27 0:12 / /host rw - fakeowner host rw\n"
+        "35 27 0:13 / /layers rw - overlay overlay rw\n"
+        "36 27 0:14 / /usb rw - fuseblk /dev/sdb rw\n"
     )
     monkeypatch.setattr(filesystem, "_MOUNTS", mounts)
     assert filesystem.kind(Path(point) / "deep" / "index.sqlite") == kind
-    assert bool(filesystem.shared(Path(point) / "i")) == (kind != "ext4")
+    assert bool(filesystem.shared(Path(point) / "i")) == shared
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
+def test_a_reader_follows_an_index_that_leaves_the_lower_layer(
+    workspace: Path, index: Path, tmp_path: Path, opened: Callable[[], Engine], heard: Heard
+) -> None:
+    """On an overlay the index of an image is another file as soon as it is written."""
+    with opened() as made:
+        made.sync()
+    layers = tmp_path / "layers"
+    layers.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", layers], check=False, capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        for name in ("upper", "work", "merged"):
+            (layers / name).mkdir()
+        options = f"lowerdir={index.parent},upperdir={layers}/upper,workdir={layers}/work"
+        merged = layers / "merged"
+        done = subprocess.run(
+            ["mount", "-t", "overlay", "-o", options, "none", merged], check=False, capture_output=True
+        )
+        if done.returncode:
+            pytest.skip(f"no overlay can be mounted here: {done.stderr.decode()}")
+        with _engine(workspace, merged / index.name) as reader, _engine(workspace, merged / index.name) as writer:
+            before = reader.status().chunks
+            assert reader.search("gardens").recalled
+            (workspace / "memory" / "new.md").write_text("a zebra about zebras\n")
+            writer.sync()
+            assert reader.status().chunks == before + 1
+            assert reader.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    finally:
+        (workspace / "memory" / "new.md").unlink(missing_ok=True)
+        subprocess.run(["umount", "-l", layers / "merged"], check=False, capture_output=True)
+        subprocess.run(["umount", "-l", layers], check=False, capture_output=True)
+
+
+def _engine(workspace: Path, index: Path) -> Engine:
+    return Engine.open(Options(workspace=str(workspace), index=str(index), provider="scripted"))
 
 
 HUNG = """

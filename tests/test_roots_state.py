@@ -439,9 +439,11 @@ def first_line(app: MemoryApp) -> str:
 
 
 def test_nothing_on_the_screen_is_green_when_the_workspace_is_gone(workspace: Path) -> None:
-    app = make_app(workspace, watch=True)
+    app = make_app(workspace, watch=True, query="gardens")
 
     async def steps(_pilot: Pilot[int]) -> None:
+        app.switch_mode("browse")
+        await until(lambda: "✓" in text_of(app))
         assert first_line(app).startswith(" HYBRID ")
         assert "✓" in text_of(app)
         workspace.rename(hidden(workspace))
@@ -453,8 +455,12 @@ def test_nothing_on_the_screen_is_green_when_the_workspace_is_gone(workspace: Pa
         await until(lambda: "Not in the index" in text_of(app))
         await until(lambda: "it was deleted, renamed" in text_of(app))
         assert "Every note is indexed" not in text_of(app)
+        app.switch_mode("search")
+        await until(lambda: "Recalled 4 of 4, from the index alone: notes gone" in text_of(app))
         hidden(workspace).rename(workspace)
         await until(lambda: first_line(app).startswith(" HYBRID "))
+        await until(lambda: "from the index alone" not in text_of(app))
+        app.switch_mode("index")
         await until(lambda: "Every note is indexed as it is on disk." in text_of(app))
         app.switch_mode("browse")
         await until(lambda: text_of(app).count("✓") == len(ALL))

@@ -105,8 +105,11 @@ class Database:
         Of a file that is not at its path any more nothing is folded: log and shared memory are found by their names,
         and belong to the file that took its place.
         """
-        if self.moved:
-            self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        try:
+            if self.moved:
+                self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        except apsw.ConnectionClosedError:
+            return
         self.connection.close()
 
     def interrupt(self) -> None:

@@ -15,6 +15,11 @@ _SHARED = (
     "glusterfs",
     "lustre",
     "fuse.",
+    "fakeowner",
+    "drvfs",
+    "prl_fs",
+    "gpfs",
+    "orangefs",
     "virtiofs",
     "vboxsf",
     "davfs",
@@ -23,7 +28,11 @@ _SHARED = (
     "ocfs2",
     "beegfs",
 )
-"""Kinds that another machine can write to: there memory cannot be shared, which a write-ahead log needs."""
+"""Kinds that another machine can write to: there memory cannot be shared, which a write-ahead log needs.
+
+overlay is none of them: one kernel serves both layers. A file of the lower layer that is written is another file from
+then on, which `Database.moved` sees.
+"""
 
 
 def kind(path: Path) -> str:
@@ -39,7 +48,8 @@ def kind(path: Path) -> str:
         if len(parts) < 5 or not rest:
             continue
         point = parts[4].replace("\\040", " ")
-        if len(point) > best and (path == Path(point) or Path(point) in path.parents):
+        # Of two mounts at one place the later one lies on top.
+        if len(point) >= best and (path == Path(point) or Path(point) in path.parents):
             best, found = len(point), rest.split(" ")[0]
     return found
 
@@ -47,4 +57,4 @@ def kind(path: Path) -> str:
 def shared(path: Path) -> str:
     """The type of the file system, where other machines can write to it; empty where not."""
     name = kind(path)
-    return name if name.startswith(_SHARED) else ""
+    return name if name == "fuse" or name.startswith(_SHARED) else ""

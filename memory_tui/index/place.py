@@ -166,7 +166,8 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
     if name := filesystem.shared(where):
         notices.append(
             f"The index {where} lies on a file system that other machines can write to ({name}): it is kept "
-            "without a write-ahead log, so searches can wait for a moment while it is written."
+            "without a write-ahead log, so searches can wait for a moment while it is written. "
+            "Name a file on a local disk with --index to avoid that."
         )
     try:
         return create(where)
@@ -220,11 +221,13 @@ def create(path: Path) -> Path:
     An existing file is not opened for that: closing it would drop the locks that SQLite holds on it in this process.
     """
     atomic.make_folder(path.parent)
+    # Log and shared memory of a file that was deleted would be taken for those of the new one. What was not there
+    # before the new file was is of another process that makes it, too.
+    orphans = [part for side in SIDES[1:] if (part := path.with_name(path.name + side)).exists()]
     try:
         os.close(atomic.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        # Log and shared memory of a file that was deleted would be taken for those of the new one.
-        for side in SIDES[1:]:
-            atomic.remove_file(path.with_name(path.name + side))
+        for part in orphans:
+            atomic.remove_file(part)
     except FileExistsError:
         for needed in (path, path.parent):
             if not os.access(needed, os.W_OK, effective_ids=os.access in os.supports_effective_ids):

@@ -28,6 +28,7 @@ from memory_tui.tui.widgets.why_pane import WhyPane
 
 if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
+    from memory_tui.workspace.presence import RootState
 
 
 INVITATION = "Type a question; the answer appears while you type."
@@ -55,6 +56,7 @@ class SearchView(Explaining):
         self._asked = ""
         self._open = False
         self._cut: Cut | None = None
+        self._gone: RootState | None = None
 
     def compose_view(self) -> Iterable[Widget]:
         """The panes, top to bottom."""
@@ -174,7 +176,10 @@ class SearchView(Explaining):
             mode = f", by meaning alone: {trace.plan.unmatched}"
         days = self._answer.days if self._answer is not None else 0
         when = f" on {dt.datetime.fromtimestamp(trace.now, dt.UTC):%Y-%m-%d}" if days else ""
-        return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{when}{mode}"
+        facts = self.home.facts
+        gone = facts.lost_notes if facts is not None else None
+        kept = f", from the index alone: notes {gone.state}" if gone is not None else ""
+        return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{when}{mode}{kept}"
 
     def _show_nothing(self) -> None:
         """There is no answer: the list says why, the other panes are empty."""
@@ -203,8 +208,11 @@ class SearchView(Explaining):
         if asked.strip() and any(map(_changes_answers, events)):
             self._ask(asked)
 
-    def facts_changed(self, _facts: Facts, /) -> None:
-        """Whether there are notes at all decides what the empty list says."""
+    def facts_changed(self, facts: Facts, /) -> None:
+        """Whether there are notes at all decides what an empty list says; whether they are gone, what any list says."""
+        gone, self._gone = self._gone, facts.lost_notes
+        if self._answer is not None and gone != self._gone:
+            self.relist(keep=True)
         if self._answer is None and not self.query_one(QueryBox).input.value.strip():
             self._invite()
 

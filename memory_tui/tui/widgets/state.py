@@ -28,7 +28,7 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         f"{len(facts.left_out):,} left out",
     ]
     return [
-        ("search", wording.mode(facts.mode), "" if facts.mode == "hybrid" else "warn"),
+        ("search", _search(facts), "" if facts.mode == "hybrid" and facts.lost_notes is None else "warn"),
         ("rules", f"{facts.profile}  ({facts.profile_origin})", ""),
         ("notes", f"{plural(facts.on_disk, 'file')} on disk: {', '.join(freshness)}", ""),
         (
@@ -60,6 +60,11 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
 def home(words: str) -> str:
     """`words` with the user's own folder, wherever it is named, written as ~."""
     return words.replace(f"{Path.home()}/", "~/")
+
+
+def _search(facts: Facts) -> str:
+    gone = facts.lost_notes
+    return wording.mode(facts.mode) + (f", in what the index keeps: notes {gone.state}" if gone else "")
 
 
 def _watched(facts: Facts) -> tuple[str, str]:

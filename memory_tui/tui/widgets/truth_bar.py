@@ -103,7 +103,7 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
     parts.append(Part(there, f"{facts.chunks}c/{facts.files}f", 75))
     if facts.pending and progress is None and not _stale(facts):
         parts.append(Part(f"{len(facts.pending)} pending", f"{len(facts.pending)} pending", 85, "$text-warning"))
-    if facts.failed:
+    if facts.failed and facts.lost_notes is None:
         parts.append(Part(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$text-error"))
     for health, weight in ((facts.vector, 40), (facts.text, 35)):
         style = "$quiet" if health.ok else "$text-error"
