@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from memory_tui.core import atomic
 from memory_tui.errors import ConsentUnsaved
 
 
@@ -55,10 +55,8 @@ class Consents:
             return known
         made = Agreement(self._workspace, provider, host, time.time(), how)
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self.folder, delete=False, encoding="utf-8") as file:
-                json.dump(asdict(made), file, ensure_ascii=True)
-            Path(file.name).replace(self._file(provider, host))
+            atomic.make_folder(self.folder)
+            atomic.replace_file(self._file(provider, host), json.dumps(asdict(made)).encode("ascii"))
         except OSError as error:
             raise ConsentUnsaved(
                 f"That {provider} may get your notes cannot be remembered: {error.strerror}.",
@@ -75,7 +73,7 @@ class Consents:
         gone = tuple(made for made in self.every() if provider in ("", made.provider))
         for made in gone:
             try:
-                self._file(made.provider, made.host).unlink(missing_ok=True)
+                atomic.remove_file(self._file(made.provider, made.host))
             except OSError as error:
                 raise ConsentUnsaved(
                     f"The agreement about {made.provider} cannot be taken back: {error.strerror}.",

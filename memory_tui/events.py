@@ -101,6 +101,19 @@ class IndexingPaused(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RootsChanged(Event):
+    """The folder of the notes, or another root, went away or came back: `text` says which, in a sentence."""
+
+    text: str
+    lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChanged(Event):
+    """Another process wrote the index, or put another one in its place: what was read of it is old."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeeperChanged(Event):
     """Who keeps the index up to date: process `pid`, which is this one where `ours`."""
 

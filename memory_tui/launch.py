@@ -9,13 +9,20 @@ from pathlib import Path
 
 from memory_tui import config as configuration
 from memory_tui import profiles
-from memory_tui.config import Agent, Config, Problem, listing
+from memory_tui.config import Agent, Config, Problem, documented, listing
 from memory_tui.embed import registry
 from memory_tui.errors import ConfigError, SettingError, WorkspaceError
-from memory_tui.settings import Settings, Value, find_knob, parse
+from memory_tui.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.workspace.roots import Roots
 
 DEFAULT_PROVIDER = "auto"
+_ASKED_OTHERWISE = {
+    "provider": "Use --provider NAME.",
+    "extraPaths": "Use --extra PATH.",
+    "workspace": "Use --workspace DIR.",
+    "memory.citations": "Use --citations, where a command has it.",
+}
+"""What a person does for a setting that `--set` does not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +144,7 @@ def choose(options: Options) -> Choices:
         given = None
     chosen = {}
     for name, text in options.changes:
-        knob = find_knob(name)
+        knob = _knob(name)
         chosen[knob.key] = Value(parse(knob, text), "the command line")
     own = _own_rules(config)
     asked = chosen.get("profile") or config.values.get("profile")
@@ -159,6 +166,22 @@ def choose(options: Options) -> Choices:
         index=Path(options.index).expanduser()
         if options.index
         else _index_path(workspace, config.agent, DEFAULT_PROVIDER if automatic else provider, options.extra),
+    )
+
+
+def _knob(name: str) -> Knob:
+    """The knob called `name`. Raises SettingError, for a documented setting that is none with how it is set."""
+    try:
+        return find_knob(name)
+    except SettingError:
+        key = documented.find(name)
+        if key is None:
+            raise
+    raise SettingError(
+        f"--set does not change {key.path}: it is read from a configuration.",
+        _ASKED_OTHERWISE.get(
+            key.path, "Write it into the file that memory-tui config names, or give another: --config."
+        ),
     )
 
 

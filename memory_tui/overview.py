@@ -11,9 +11,8 @@ from typing import Any
 
 import apsw
 
-from memory_tui.embed.fallback import Fallback
 from memory_tui.embed.links import LinkState
-from memory_tui.embed.provider import Health
+from memory_tui.embed.who import Who
 from memory_tui.index import abilities, lock, refusals, sizes, withheld
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.lock import Role
@@ -27,6 +26,7 @@ from memory_tui.index.writes import VEC0_FROM
 from memory_tui.launch import Plan
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.document import Document, shown_day
+from memory_tui.workspace.presence import RootState
 from memory_tui.workspace.roots import PathVerdict
 from memory_tui.workspace.walk import LeftOut, Scan
 
@@ -112,6 +112,8 @@ class Status:
     read_only: bool
     freshness: Fresh
     embedding_probe: dict[str, Any] | None
+    who: Who
+    """Who answers questions by meaning, and why it is not who was asked for."""
     notices: tuple[Notice, ...]
     keeper: Writing | None = None
     """The process that keeps the index up to date by itself."""
@@ -126,14 +128,16 @@ class Status:
     """Chunks that the provider made no vector of, and why."""
     links: tuple[LinkState, ...] = ()
     """Every provider that was looked at, with its last error and how long its last call took."""
+    roots: tuple[RootState, ...] = ()
+    """The workspace, and every other place where notes are read: whether they can be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """Who makes the vectors: every provider that was looked at, the fallback, and chunks found in the cache so far."""
+    """Who makes the vectors: every provider that was looked at, who answers, and chunks found in the cache so far."""
 
     links: tuple[LinkState, ...]
-    fallback: Fallback | None
+    who: Who
     cache_hits: int
 
 
@@ -299,14 +303,14 @@ def status(
     scan: Scan,
     freshness: Freshness,
     *,
-    health: Health,
     watching: tuple[bool, str],
     probe: dict[str, Any] | None,
     notices: Sequence[Notice],
     supplied: Supplied,
     paused: bool = False,
+    roots: tuple[RootState, ...] = (),
 ) -> Status:
-    """The whole state; `health` is the provider's, `probe` the outcome of a deep check."""
+    """The whole state; `probe` is the outcome of a deep check."""
     counts = store.counts()
     identity = store.identity()
     settings = plan.settings
@@ -326,7 +330,7 @@ def status(
         provider=identity.provider if identity else "none",
         requested_provider=plan.provider,
         provider_origin=plan.provider_origin,
-        provider_state=health.detail,
+        provider_state=supplied.who.sentence,
         model=identity.model if identity else "",
         profile=settings.word("profile"),
         profile_origin=settings.values["profile"].origin,
@@ -355,7 +359,8 @@ def status(
             "loadError": None if vec0.ready else vec0.detail,
             "dims": identity.dims if identity else None,
         },
-        fallback=supplied.fallback.as_dict() if supplied.fallback else None,
+        fallback=supplied.who.instead,
+        who=supplied.who,
         watching=watching[0],
         watch_detail=watching[1],
         read_only=plan.read_only,
@@ -369,6 +374,7 @@ def status(
         withheld=tuple(withheld.found_in(store)),
         refused=refused,
         links=supplied.links,
+        roots=roots,
     )
 
 

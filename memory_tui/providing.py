@@ -8,12 +8,13 @@ has agreed once, for this workspace, provider and host; `--provider NAME` on the
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
-from memory_tui.config import Config
+from memory_tui.config import Config, providers
 from memory_tui.consent import Consents
 from memory_tui.embed import registry
-from memory_tui.embed.options import Batches, Jobs, ProviderSettings
+from memory_tui.embed.options import Batches, Jobs, ProviderSettings, Shared
 from memory_tui.embed.secret import Secret
 from memory_tui.launch import Choices
 
@@ -26,7 +27,11 @@ def settings(choices: Choices, consents: Consents) -> ProviderSettings:
     may_send = _may_send(choices, consents)
     if config.provider not in ("", "auto", choices.provider):
         return ProviderSettings(
-            requested=choices.provider, env=_lookup(config), may_send=may_send, batches=_batches(choices)
+            requested=choices.provider,
+            env=_lookup(config),
+            may_send=may_send,
+            batches=_batches(choices),
+            shared=_shared(config),
         )
     dims = config.value("outputDimensionality")
     fallback = str(config.value("fallback") or "")
@@ -48,6 +53,7 @@ def settings(choices: Choices, consents: Consents) -> ProviderSettings:
         env=_lookup(config),
         may_send=may_send,
         batches=_batches(choices),
+        shared=_shared(config),
     )
 
 
@@ -88,6 +94,22 @@ def _jobs(config: Config) -> Jobs:
 def _keys(config: Config) -> tuple[Secret, ...]:
     found = config.secret("remote.apiKey")
     return (Secret(found.value),) if found and found.known else ()
+
+
+def _shared(config: Config) -> Callable[[str], Shared]:
+    """What OpenClaw is told of a provider, looked up once for each."""
+
+    @cache
+    def shared(name: str) -> Shared:
+        found = providers.shared(config, name)
+        return Shared(
+            found.base_url,
+            tuple(Secret(login.value) for login in found.logins),
+            (Secret(found.key.value),) if found.key is not None and found.key.known else (),
+            found.headers,
+        )
+
+    return shared
 
 
 def _lookup(config: Config) -> Callable[[str], str | None]:

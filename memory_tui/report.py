@@ -6,8 +6,11 @@ Hooks and prompts print plain text, and an agent waits for them: what only other
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +21,7 @@ from memory_tui.text.display import one_line, safe
 if TYPE_CHECKING:
     from memory_tui.consent import Agreement
     from memory_tui.engine import Engine
-    from memory_tui.events import Event
+    from memory_tui.events import Event, SyncProgress
     from memory_tui.index.compare import Comparison
     from memory_tui.index.sync import SyncReport
     from memory_tui.index.their_record import TheirProblem
@@ -26,6 +29,11 @@ if TYPE_CHECKING:
     from memory_tui.overview import FileVerdict, Note, Status
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
+
+QUIET = 0.7
+"""Seconds for which indexing says nothing: most of it is done by then."""
+REDRAWN = 0.1
+"""Seconds between two drawings of the line of progress."""
 
 # JSON may hold these as they are, but a terminal would obey them, and UTF-8 cannot carry lone surrogates.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -61,7 +69,7 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     from memory_tui.explain import record, wording
 
     if as_json:
-        data(record.plain(outcome))
+        data({**record.plain(outcome), "fallback": engine.who().instead})
         return
     done = [wording.plural(outcome.indexed, "file") + " indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
@@ -75,16 +83,61 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"memory-tui: {one_line(text)}")
 
 
-def news(event: Event) -> None:
-    """What a batch job does, while a command waits for it."""
-    from memory_tui.events import BatchNews
-    from memory_tui.explain import wording
+class News:
+    """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
 
-    if isinstance(event, BatchNews):
-        _warn(
-            f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
-            f"{event.detail and ', '}{one_line(event.detail)}"
-        )
+    The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none.
+    """
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._since = time.monotonic()
+        self._drawn = 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Tell `event`, on the thread that made it."""
+        from memory_tui.events import BatchNews, SyncFinished, SyncProgress, VectorsMade
+
+        match event:
+            case BatchNews():
+                from memory_tui.explain import wording
+
+                self.clear()
+                _warn(
+                    f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
+                    f"{event.detail and ', '}{one_line(event.detail)}"
+                )
+            case SyncProgress():
+                self._draw(progress(event))
+            case VectorsMade():
+                self._draw(f"Embedding {event.done:,} of {event.total:,} chunks")
+            case SyncFinished():
+                self.clear()
+            case _:
+                pass
+
+    def _draw(self, line: str) -> None:
+        now = time.monotonic()
+        if self._live and now - self._since > QUIET and now - self._drawn > REDRAWN:
+            self._drawn = now
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r{one_line(line)[:width]}\x1b[K")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line of progress away."""
+        if self._drawn:
+            self._drawn = 0.0
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def progress(event: SyncProgress) -> str:
+    """How far the indexing is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
+    parts = [f"{'Rebuilding the index: ' if event.rebuilding else 'Indexing '}{event.done:,} of {event.total:,} files"]
+    parts += [f"{event.rate:,.0f} files/s"] if event.rate >= 1 else []
+    parts += [f"{event.seconds_left:,.0f} s left"] if event.seconds_left is not None else []
+    return f"{', '.join(parts)}; ctrl+c stops"
 
 
 def agreed(made: Agreement | None, *, as_json: bool) -> None:
@@ -115,29 +168,21 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Profile", f"{value.profile} ({value.profile_origin})"),
         ("Provider", f"{_nothing(value, value.provider)} (requested: {value.requested_provider})"),
         ("Model", _nothing(value, value.model)),
-        ("Provider state", value.provider_state),
+        ("Who answers", value.who.sentence),
         ("Indexed", f"{value.files}/{fresh.total} files, {wording.plural(value.chunks, 'chunk')}"),
         ("Freshness", _freshness(value)),
         ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
         ("Vector", _part(value.vector)),
         ("Text", _part(value.fts)),
         ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}, {wording.plural(value.cache['hits'], 'hit')}"),
-        *(
-            [
-                (
-                    "Fallback",
-                    f"{value.fallback['to']} {value.fallback['model']}, instead of {value.fallback['from']}: "
-                    f"{value.fallback['cause']}",
-                )
-            ]
-            if value.fallback
-            else []
-        ),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
     ]
     for label, text in rows:
         _print(f"{label + ':':<16}{one_line(str(text))}")
+    for root in value.roots:
+        if root.state != "there":
+            _print(f"  {root.state}: {one_line(root.path)}  {one_line(root.detail)}")
     for state, items in (
         ("pending", fresh.pending),
         ("failed", fresh.failed),
@@ -200,7 +245,7 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
     evidence = engine.gather(query, source=source)
     trace = engine.rank(evidence, engine.settings)
     if as_json:
-        data(record.answer(trace))
+        data({**record.answer(trace, explain=explain), "roots": _lost(engine)})
         return
     for notice in trace.notices:
         if notice.code in NOT_COPIED and not explain:
@@ -220,13 +265,20 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
         _losers(trace)
 
 
+def _lost(engine: Engine) -> list[dict[str, str]]:
+    """The roots whose notes cannot be read, or are not watched, as `path`, `state` and `detail`."""
+    from memory_tui.workspace import presence
+
+    return [{"path": s.path, "state": s.state, "detail": s.detail} for s in presence.lost(engine.roots())]
+
+
 def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> None:
     from memory_tui.explain import why
 
     terms = why.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
     lines = [*why.explain(hit, trace), terms]
     for line in lines:
-        value = f"{line.operation or ' '} {line.value:7.3f}" if line.value is not None else ""
+        value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
         _print(f"    {line.label:<8}{value:<11}{one_line(line.detail)}".rstrip())
 
 
@@ -242,7 +294,7 @@ def _losers(trace: Trace) -> None:
     for loser in trace.lost[:10]:
         _print(f"  {loser.score:.3f} {one_line(loser.chunk.citation)}  {wording.reason(loser.verdict)}")
     if len(trace.lost) > 10:
-        _print(f"  and {len(trace.lost) - 10} more; --json lists them all")
+        _print(f"  and {len(trace.lost) - 10} more; --explain --json lists them all")
 
 
 class Question(NamedTuple):
@@ -257,7 +309,7 @@ class Question(NamedTuple):
 _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 
-def line(engine: Engine, asked: Question, source: str) -> None:
+def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None:
     """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
     from memory_tui.explain import record
 
@@ -268,7 +320,8 @@ def line(engine: Engine, asked: Question, source: str) -> None:
             {key: asked.options[name] for name, key in _OPTIONS.items() if asked.options.get(name) is not None},
             "the question",
         )
-        answer = record.answer(engine.rank(engine.gather(asked.query, source=source), settings))
+        answer = record.answer(engine.rank(engine.gather(asked.query, source=source), settings), explain=explain)
+        answer["roots"] = _lost(engine)
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}
     _print(dumps({"id": asked.id, **answer}))
@@ -277,13 +330,13 @@ def line(engine: Engine, asked: Question, source: str) -> None:
 
 def note(value: Note, *, as_json: bool) -> None:
     """A note or some of its lines."""
-    from memory_tui.explain import record, wording
+    from memory_tui.explain import record
 
     if as_json:
         data(record.plain(value))
         return
-    if value.start > value.total_lines:
-        _warn(f"memory-tui: {one_line(value.path)} has {wording.plural(value.total_lines, 'line')}.")
+    if not value.total_lines:
+        _warn(f"memory-tui: {one_line(value.path)} is empty.")
         return
     _print(safe(value.text, keep_newlines=True).removesuffix("\n"))
     if value.cut_line:

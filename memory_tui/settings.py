@@ -1,7 +1,7 @@
 """Every knob once: its key, range, step, default, unit and help; and a set of values that know where they came from.
 
 Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus the few that
-only memory-tui has (`recency.*`, `dateBoost`). Command line, tune strip, help and README read this one table.
+only memory-tui has (`recency.*`, `dateBoost`). Command line, tune strip, help and manual read this one table.
 """
 
 from __future__ import annotations

@@ -60,10 +60,12 @@ def test_search_indexes_first_and_prints_hits_with_citations(run: Callable) -> N
 
 
 def test_json_has_the_documented_shape(run: Callable) -> None:
-    code, out, _ = run("search", "--json", "omada router")
+    code, out, _ = run("search", "--json", "--explain", "omada router")
     answer = json.loads(out)
     assert code == 0
-    assert set(answer) == {"results", "provider", "model", "profile", "mode", "trace"}
+    shown = {"results", "provider", "model", "profile", "mode", "fallback", "empty", "notices", "roots"}
+    assert set(answer) == {*shown, "trace"}
+    assert set(json.loads(run("search", "--json", "omada router")[1])) == shown
     assert set(answer["results"][0]) == {
         "path",
         "startLine",
@@ -91,16 +93,16 @@ def test_global_options_stand_before_or_after_the_command(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["notes", "--query", "x"],
-        ["--query", "x", "notes"],
-        ["--read-only", "notes", "--query=x"],
-        ["open", "notes", "--query", "x"],
-        ["--json", "--query", "x", "--workspace", "w", "notes"],
+        ["./notes", "--query", "x"],
+        ["--query", "x", "./notes"],
+        ["--read-only", "./notes", "--query=x"],
+        ["open", "./notes", "--query", "x"],
+        ["--json", "--query", "x", "--workspace", "w", "./notes"],
     ],
 )
 def test_a_bare_path_opens_the_app_wherever_the_options_stand(arguments: list[str]) -> None:
     given = cli.build_parser().parse_args(cli._with_command(arguments))
-    assert (given.command, given.path, given.query) == ("open", "notes", "x")
+    assert (given.command, given.path, given.query) == ("open", "./notes", "x")
 
 
 def test_status_has_the_documented_names(run: Callable) -> None:
@@ -148,10 +150,11 @@ def test_explain_adds_up_and_names_the_losers(run: Callable) -> None:
 
 
 def test_settings_change_the_answer(run: Callable) -> None:
-    found = run("search", "omada router", "--profile", "openclaw-2026.2", "--set", "query.minScore=1", "--json")[1]
+    chosen = ("--profile", "openclaw-2026.2", "--set", "query.minScore=1")
+    found = run("search", "omada router", *chosen, "--json", "--explain")[1]
     answer = json.loads(found)
     assert answer["results"] == []
-    assert answer["trace"]["empty"]["kind"] == "all_below_gate"
+    assert answer["empty"]["kind"] == answer["trace"]["empty"]["kind"] == "all_below_gate"
     assert answer["trace"]["settings"]["query.minScore"] == {"value": 1.0, "origin": "the command line"}
 
 
@@ -178,7 +181,6 @@ def test_get_refuses_what_is_not_a_note(run: Callable, path: str) -> None:
 def test_get_says_what_it_leaves_out(run: Callable, workspace: Path) -> None:
     (workspace / "memory" / "line.md").write_text("x" * 50_000 + "\nend\n")
     assert "line 1 is longer than 12,000 characters and was cut" in run("get", "memory/line.md")[2]
-    assert run("get", "MEMORY.md", "--from", "99") == (0, "", "memory-tui: MEMORY.md has 3 lines.\n")
 
 
 def test_an_error_is_json_too(run: Callable) -> None:
@@ -286,7 +288,7 @@ def test_any_query_is_answered(run: Callable, query: str) -> None:
         code, out, err = run("search", query, "--json", "--profile", profile)
         assert code == 0, err
         answer = json.loads(out)
-        assert answer["results"] or answer["trace"]["empty"]["sentence"]
+        assert answer["results"] or answer["empty"]["sentence"]
 
 
 def test_weights_of_nothing_fall_back_to_the_documented_ones(run: Callable) -> None:
@@ -295,6 +297,7 @@ def test_weights_of_nothing_fall_back_to_the_documented_ones(run: Callable) -> N
             "search",
             "omada",
             "--json",
+            "--explain",
             "--profile",
             "openclaw-2026.3",
             "--set",
@@ -342,11 +345,11 @@ def test_a_configuration_error_tells_line_and_column(run: Callable, tmp_path: Pa
 def test_openclaw_s_configuration_chooses_its_profile(run: Callable, tmp_path: Path) -> None:
     config = tmp_path / "openclaw.json"
     config.write_text("// mine\n{agents: {defaults: {memorySearch: {query: {maxResults: 1, minScore: 7}}}}}")
-    out = run("search", "router", "--config", str(config), "--json")[1]
+    out = run("search", "router", "--config", str(config), "--json", "--explain")[1]
     answer = json.loads(out)
     assert answer["profile"] == "openclaw-2026.3"
     assert answer["trace"]["settings"]["query.maxResults"]["value"] == 1
-    assert any("minScore" in notice["message"] for notice in answer["trace"]["notices"])
+    assert any("minScore" in notice["message"] for notice in answer["notices"])
 
 
 def test_a_remote_provider_of_the_configuration_gets_nothing_by_itself(run: Callable, tmp_path: Path) -> None:
@@ -477,3 +480,138 @@ def test_a_terminal_that_knows_only_ascii_gets_an_answer(workspace: Path, tmp_pa
     )
     assert done.returncode == 0
     assert "喜欢乌龙茶" in done.stdout.decode()
+
+
+# --- answers that were false or mute -------------------------------------------------------------------------------
+
+
+def refused(run: Callable, *arguments: str) -> str:
+    """What stderr says of `arguments` that cannot be done; with --json the same error stands on stdout."""
+    code, out, err = run(*arguments)
+    assert code == 2, (arguments, out, err)
+    assert out == ""
+    assert err.startswith("memory-tui: ")
+    assert err.count("\n") == 2, "a sentence and a next step"
+    code, out, _ = run(*arguments, "--json")
+    assert code == 2
+    error = json.loads(out)["error"]
+    assert err == f"memory-tui: {error['message']}\n  {error['nextStep']}\n"
+    return err
+
+
+def test_a_change_that_is_not_there_cannot_be_undone(run: Callable) -> None:
+    assert "There is no change 999." in refused(run, "undo", "999")
+    assert "No note was changed so far." in refused(run, "undo")
+    assert run("remember", "the first", "--yes")[0] == 0
+    assert run("remember", "the second", "--yes")[0] == 0
+    assert run("undo", "--yes")[0] == 0
+    for verb, number in (("undo", 1), ("redo", 2)):
+        said = refused(run, verb, "999")
+        assert "There is no change 999; the journal has 1 to 3." in said
+        assert f"These can be {'taken back' if verb == 'undo' else 'made again'}: {number}." in said
+    assert "Change 2 cannot be taken back now." in refused(run, "undo", "2")
+    for text in ("-3", "0", "1.5", "last"):
+        assert "is not a whole number from 1" in run("undo", "--", text)[2]
+    assert run("journal", "nope.md")[1] == "nope.md was not changed with memory-tui.\n"
+
+
+def test_a_kind_that_is_none_is_refused(run: Callable) -> None:
+    from memory_tui.curate.suggestion import TITLES
+
+    said = refused(run, "inbox", "--kind", "foo")
+    assert all(kind in said for kind in TITLES)
+    for kind in ("dead-path", "dead path", "Dead_Path"):
+        assert run("inbox", "--kind", kind) == (0, "Nothing of the kind dead path needs to be looked at.\n", "")
+
+
+def test_a_line_after_the_end_is_refused_with_the_length(run: Callable, workspace: Path) -> None:
+    assert "MEMORY.md has 3 lines; there is no line 9,999." in refused(run, "get", "MEMORY.md", "--from", "9999")
+    refused(run, "get", "MEMORY.md", "--from", "4")
+    assert run("get", "MEMORY.md", "--from", "3")[1] == "- 喜欢乌龙茶\n"
+    (workspace / "memory" / "empty.md").write_text("")
+    assert run("get", "memory/empty.md") == (0, "", "memory-tui: memory/empty.md is empty.\n")
+
+
+@pytest.mark.parametrize("word", ["completion", "indx", "help", "Search", "version"])
+def test_a_word_that_is_no_command_is_not_taken_for_a_folder(run: Callable, word: str) -> None:
+    code, out, err = run(word, folder=None)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"memory-tui: There is no command {word!r}, and no such folder.")
+    near = {"indx": "index", "help": "--help", "Search": "search", "version": "--version"}.get(word)
+    assert f"Did you mean {near}?" in err if near else "--help lists the commands" in err
+
+
+def test_a_folder_with_such_a_name_is_still_a_workspace(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "completion").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "needs a terminal" in run("completion", folder=None)[2]
+    assert "There is no folder" in run("./nowhere", folder=None)[2]
+
+
+GLOBAL = {
+    "--workspace": "notes",
+    "--config": "c.json",
+    "--agent": "main",
+    "--extra": "more",
+    "--index": "i.sqlite",
+    "--provider": "none",
+    "--profile": "recommended",
+    "--set": "query.minScore=0.1",
+    "--now": "2026-11-20",
+}
+
+
+def test_every_global_option_is_taken_after_every_command() -> None:
+    parser = cli.build_parser()
+    needs = {
+        "get": ["MEMORY.md"],
+        "why": ["a", "b"],
+        "why-file": ["a"],
+        "remember": ["a"],
+        "promote": ["a:1"],
+        "archive": ["--older-than", "3"],
+        "hook": ["claude-code"],
+    }
+    for command in cli._RUN:
+        for option, value in GLOBAL.items():
+            given = parser.parse_args([command, *needs.get(command, []), option, value])
+            assert value in str(vars(given)[option.strip("-")]), (command, option)
+        for option in ("--read-only", "--json", "--claude-code"):
+            assert vars(parser.parse_args([command, *needs.get(command, []), option]))[option[2:].replace("-", "_")]
+
+
+def test_the_app_and_the_demo_begin_with_a_question() -> None:
+    for command in ("open", "demo"):
+        assert cli.build_parser().parse_args([command, "--query", "vlan"]).query == "vlan"
+
+
+def test_an_answer_in_json_is_short_without_explain(run: Callable, workspace: Path) -> None:
+    for number in range(60):
+        lines = "\n".join(f"- router {number} vlan {line} omada network printer" for line in range(40))
+        (workspace / "memory" / f"topic-{number}.md").write_text(f"# Topic {number}\n\n{lines}\n")
+    code, out, _ = run("search", "router vlan", "--json")
+    assert code == 0
+    assert len(json.loads(out)["results"]) == 6
+    assert len(out.encode()) < 20_000
+    assert "trace" not in json.loads(out)
+    assert len(run("search", "router vlan", "--json", "--explain")[1].encode()) > 100_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("doctor", "--deadline", "-5"), "is not a number from 0.1 up"),
+        (("doctor", "--deadline", "nan"), "is not a number from 0.1 up"),
+        (("eval", "--tolerance", "inf"), "is not a number from 0 up"),
+        (("eval", "--fail-under", "recall=nan"), "--fail-under takes METRIC=NUMBER"),
+        (("eval", "--fail-under", "recall"), "--fail-under takes METRIC=NUMBER"),
+        (("status", "extra"), "Unrecognized arguments: extra."),
+        (("search", "x", "-n", "0"), "is not a whole number from 1"),
+        (("search", "x", "--source", "foo"), "'memory', 'sessions'"),
+        (("why", "x"), "The following arguments are required"),
+    ],
+)
+def test_bad_values_are_refused_in_one_sentence(run: Callable, arguments: tuple[str, ...], said: str) -> None:
+    assert said in refused(run, *arguments)

@@ -175,7 +175,7 @@ def test_nothing_is_written_and_nothing_is_needed(run: Run, fleet: Path, home: P
 def test_an_agent_has_its_own_notes_settings_and_index(run: Run, fleet: Path) -> None:
     hits = {}
     for agent in ("main", "coder"):
-        code, out, err = run("search", "omada router", "--json", "--agent", agent)
+        code, out, err = run("search", "omada router", "--json", "--explain", "--agent", agent)
         assert code == 0, err
         hits[agent] = json.loads(out)
     assert "workspace-coder" in hits["coder"]["results"][0]["snippet"]

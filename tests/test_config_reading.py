@@ -224,7 +224,7 @@ def test_what_else_is_in_the_file_is_none_of_our_business() -> None:
         "{channels: {telegram: {botToken: 'x'}}, agents: {defaults: {model: {primary: 'm'},"
         " compaction: {mode: 'safeguard', memoryFlush: {softThresholdTokens: 4000, foo: 1}}},"
         " list: [{id: 'main', tools: {}}]}, memory: {citations: 'on', search: {}, bar: 1},"
-        " plugins: {slots: {memory: 'none'}, entries: {x: {}}}}",
+        " plugins: {slots: {memory: 'memory-core'}, entries: {x: {}}}}",
         PATH,
     )
     assert [problem.key for problem in found.found] == ["agents.defaults.compaction.memoryFlush.foo", "memory.bar"]

@@ -75,7 +75,7 @@ def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes,
         (1, "promote", ["MEMORY.md", DAY], True)
     ]
     assert "+- Router one is Omada" in run(capsys, "journal", "--show", "1")[1]
-    assert "Nothing was changed" in run(capsys, "journal", "memory/other.md")[1]
+    assert "memory/other.md was not changed" in run(capsys, "journal", "memory/other.md")[1]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ import json, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from helpers_curate import curator
+from memory_tui.core import atomic
 from memory_tui.curate import curator as curators, folder, journal, lease, swap, write
 from memory_tui.curate.record import Change, FileChange
 
@@ -42,12 +43,12 @@ def die_at(name, real):
 
 for owner, names in ((journal.Journal, ("begin", "settle", "_append")),
                      (folder.Folder, ("exchange", "rename", "link", "remove")),
-                     (swap, ("write_beside", "_write_at_end", "_displaced", "clear")), (curators, ("write",))):
+                     (swap, ("write_beside", "append", "_displaced", "clear")), (curators, ("write",))):
     for name in names:
         setattr(owner, name, die_at(name, getattr(owner, name)))
 def make(notes, wanted, how):
     if how == "plain":
-        folder._exchange_call = lambda: None
+        atomic._exchange_call = lambda: None
     one = curator(Path(notes))
     files = [FileChange(path, one.read(path), None if data is None else data.encode())
              for path, data in sorted(wanted.items())]
@@ -83,7 +84,7 @@ POINTS = [
         ("exchange", (1, 2)),
         ("rename", (1, 2, 3)),
         ("link", (1, 2)),
-        ("_write_at_end", (1,)),
+        ("append", (1,)),
         ("_displaced", (1, 2)),
         ("settle", (1,)),
         ("clear", (2, 3)),

@@ -430,8 +430,8 @@ def test_a_note_with_two_names_keeps_the_other_as_it_was(folder):
 
 
 def test_without_exchange_and_leases_it_works_as_well(folder, monkeypatch):
-    monkeypatch.setattr("memory_tui.curate.folder._exchange_call", lambda: None)
-    monkeypatch.setattr(lease, "_try", lambda descriptor: lease.Quiet.UNKNOWN)
+    monkeypatch.setattr("memory_tui.core.atomic._exchange_call", lambda: None)
+    monkeypatch.setattr(lease, "_try", lambda descriptor, **how: lease.Quiet.UNKNOWN)
     one = curator(folder)
     before = one.read("MEMORY.md")
     one.apply(put("MEMORY.md", before, b"# Other\n"))

@@ -97,9 +97,9 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
         "from": "openai",
         "to": "builtin",
         "model": "minilm-static-256",
-        "cause": error.message,
-        "at": time.at,
-        "nextTry": time.at + 300,
+        "reason": error.message,
+        "since": time.at,
+        "retryAt": time.at + 300,
     }
     assert [one.message for one in told] == [f"{error.message} builtin is used instead of openai."]
     assert states(chain)[-2:] == [("openai", "given up"), ("builtin", "in use")]

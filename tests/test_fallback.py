@@ -91,7 +91,7 @@ def test_without_a_fallback_a_chosen_provider_fails_closed(play: Play, notes: Pa
             for notice in trace.notices
         )
         state = engine.status()
-        assert (state.fallback, state.embedded) == (None, 0)
+        assert (state.fallback["from"], state.fallback["to"], state.embedded) == ("openai", "none", 0)
         (link,) = state.links
         assert (link.state, link.cause, link.next_try, link.failed_at) == (
             "paused",
@@ -114,15 +114,15 @@ def test_the_fallback_makes_the_index_and_says_so(play: Play, notes: Path, tmp_p
         state = engine.status()
         assert (state.provider, state.model, state.embedded) == ("builtin", "minilm-static-256", state.chunks)
         assert state.fallback is not None
-        assert {**state.fallback, "cause": ""} == {
+        assert {**state.fallback, "reason": ""} == {
             "from": "openai",
             "to": "builtin",
             "model": "minilm-static-256",
-            "cause": "",
-            "at": time.at,
-            "nextTry": time.at + 30,
+            "reason": "",
+            "since": time.at,
+            "retryAt": time.at + 30,
         }
-        assert "overloaded" in state.fallback["cause"]
+        assert "overloaded" in state.fallback["reason"]
         assert KEY not in json.dumps(state.fallback)
     assert spaces(tmp_path) == {"builtin"}
 
@@ -154,7 +154,7 @@ def test_the_next_process_knows_and_does_not_ask_before_the_time_has_come(
         assert engine.status().fallback["to"] == "builtin"
         engine.catch_up()
         assert engine.search("walrus").mode == "hybrid"
-        assert engine.status().fallback["at"] == time.at
+        assert engine.status().fallback["since"] == time.at
     assert len(play.asked) == asked
 
 

@@ -447,6 +447,7 @@ def test_the_command_line_repeats_a_recorded_configuration(
             "2026-11-20T12:00:00Z",
             "search",
             "--stdin",
+            "--explain",
         ]
     )
     answers = [json.loads(line) for line in capsys.readouterr().out.strip("\n").split("\n")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers_workspace import put
 
-from memory_tui import cli
+from memory_tui import cli, manual
 from memory_tui.agent import tools
 from memory_tui.engine import Engine, Options
 from memory_tui.search import faults
@@ -83,13 +83,13 @@ def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
     assert cli.main([*shared, "search", "router", "--explain"]) == 0
     assert "would find nothing" in capsys.readouterr().err
     assert cli.main([*shared, "search", "router", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["trace"]["notices"]
+    told = json.loads(capsys.readouterr().out)["notices"]
     assert [notice["code"] for notice in told] == [faults.EMPTIED]
 
 
-def test_the_readme_names_each_of_them() -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-    section = re.search(r"### Faults that are not copied\n(.*?)\n##", readme, re.DOTALL)
+def test_the_manual_names_each_of_them() -> None:
+    page = manual.text("profiles")
+    section = re.search(r"## Faults that are not copied\n(.*)", page, re.DOTALL)
     assert section is not None
     for code in faults.NOT_COPIED:
         assert f"`{code}`" in section[1]

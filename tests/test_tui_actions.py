@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import ask, drive, make_app, press, said, sample, settled, text_of, until
 
+from memory_tui import manual
 from memory_tui.tui import actions
 from memory_tui.tui.actions import ACTIONS, PLACES, Context, key_table_markdown
 from memory_tui.tui.app import MemoryApp
@@ -87,9 +88,8 @@ NODES = {
 }
 
 
-def test_the_readme_shows_the_table() -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-    found = re.search(r"<!-- keys -->\n(.*)\n<!-- /keys -->", readme, re.DOTALL)
+def test_the_manual_shows_the_table() -> None:
+    found = re.search(r"<!-- keys -->\n(.*)\n<!-- /keys -->", manual.text("keys"), re.DOTALL)
     assert found is not None
     assert found[1].strip() == key_table_markdown()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -371,8 +372,8 @@ def test_what_was_typed_comes_back_after_a_crash(app: MemoryApp, workspace: Path
         assert area.text.splitlines()[3].startswith("typed- Backup")
         assert "is back" in said(later)
         await press(pilot, "ctrl+s")
-        assert isinstance(later.screen, Resolve), "what the agent wrote meanwhile was not looked at"
-        await press(pilot, "ctrl+s")
+        assert isinstance(later.screen, BrowseView)
+        assert "What others wrote meanwhile is in it too." in said(later)
         text = note.read_text("utf-8")
         assert "typed- Backup" in text
         assert text.endswith("- appended by the agent\n")
@@ -435,11 +436,82 @@ def test_changes_that_do_not_touch_are_both_kept(app: MemoryApp, workspace: Path
         note = workspace / LOG
         note.write_text(note.read_text("utf-8") + "- appended by the agent\n", "utf-8")
         await press(pilot, "ctrl+s")
-        assert isinstance(app.screen, Resolve)
-        assert "saving keeps both" in text_of(app)
-        await press(pilot, "ctrl+s")
+        assert isinstance(app.screen, BrowseView), "nothing touches, so nothing is asked"
         assert " MINE\n" in note.read_text("utf-8")
         assert note.read_text("utf-8").endswith("- appended by the agent\n")
+        assert "What others wrote meanwhile is in it too. u takes it back." in said(app)
+        note.write_text(note.read_text("utf-8") + "- and more\n", "utf-8")
+        await press(pilot, "u")
+        assert "Others' changes" in said(app)
+        assert " MINE\n" not in note.read_text("utf-8")
+        assert note.read_text("utf-8").endswith("- appended by the agent\n- and more\n")
+
+    drive(app, steps)
+
+
+def test_one_session_of_the_editor_leaves_one_draft_and_none_when_it_is_saved(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        assert app.engine is not None
+        drafts = app.engine.curator.drafts
+        note = workspace / LOG
+        await to_editor(pilot, LOG, LINE)
+        await press(pilot, "end")
+        for number in range(3):
+            await enter(pilot, f" MINE{number}")
+            text = re.sub(r"no lock left behind.*", f"THEIRS {number}", note.read_text("utf-8"))
+            note.write_text(re.sub(r"THEIRS .*", f"THEIRS {number}", text), "utf-8")
+            await press(pilot, "ctrl+s")
+            assert isinstance(app.screen, Resolve)
+            (draft,) = drafts()
+            mine = app.engine.curator.change_of(draft).files[0].after
+            assert mine is not None
+            assert f" MINE{number}\n" in mine.decode()
+            await press(pilot, "escape")
+        # They go on in the same lines while somebody chooses.
+        await press(pilot, "ctrl+s", "b")
+        note.write_text(note.read_text("utf-8").replace("THEIRS 2", "THEIRS 3"), "utf-8")
+        await press(pilot, "ctrl+s")
+        assert isinstance(app.screen, Resolve)
+        assert len(drafts()) == 1
+        await press(pilot, "b", "ctrl+s")
+        assert isinstance(app.screen, BrowseView)
+        assert "MINE2" in note.read_text("utf-8")
+        assert "THEIRS 3" in note.read_text("utf-8")
+        assert drafts() == ()
+
+    drive(app, steps)
+
+
+def test_a_draft_goes_with_the_text_that_is_thrown_away(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        assert app.engine is not None
+        await to_editor(pilot, LOG, LINE)
+        await press(pilot, "end", *"MINE")
+        note = workspace / LOG
+        note.write_text(note.read_text("utf-8").replace("no lock left behind.", "THEIRS"), "utf-8")
+        await press(pilot, "ctrl+s", "escape")
+        assert len(app.engine.curator.drafts()) == 1
+        await press(pilot, "escape", "y")
+        assert app.engine.curator.drafts() == ()
+
+    drive(app, steps)
+
+
+def test_what_is_chosen_for_one_note_is_made_with_the_others(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, LINE)
+        await press(pilot, "p", "m")
+        assert isinstance(app.screen, Preview)
+        note = workspace / LOG
+        note.write_text(note.read_text("utf-8").replace("no lock left behind.", "no lock at all."), "utf-8")
+        await press(pilot, "y")
+        assert isinstance(app.screen, Resolve)
+        await press(pilot, "m", "ctrl+s")
+        assert LINE not in note.read_text("utf-8")
+        assert f"- {LINE}" in (workspace / "MEMORY.md").read_text("utf-8"), "the line was lost"
+        await press(pilot, "u")
+        assert "no lock at all." in note.read_text("utf-8")
+        assert LINE not in (workspace / "MEMORY.md").read_text("utf-8")
 
     drive(app, steps)
 

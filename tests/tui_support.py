@@ -82,6 +82,8 @@ def undone(screen: Screen[object]) -> list[str]:
 
 def undrawn(app: MemoryApp) -> str:
     """What message is not handled or what change not on the screen; empty when there is none."""
+    if not app.typed_ahead.resting:
+        return "a key"
     if busy := [node for node in [app, *app._registry] if not is_waiting(node)]:
         return f"messages of {busy[0]}"
     for screen in (app.screen, *app._background_screens):
@@ -168,6 +170,13 @@ async def strike(pilot: Pilot[int], *keys: str) -> None:
     for key in keys:
         _strike(pilot, key)
         await rest(pilot, undrawn)
+
+
+async def burst(pilot: Pilot[int], *keys: str) -> None:
+    """Press `keys` at once, as a terminal hands over what was typed while the app was busy."""
+    for key in keys:
+        _strike(pilot, key)
+    await settled(pilot)
 
 
 async def enter(pilot: Pilot[int], text: str) -> None:

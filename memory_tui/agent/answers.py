@@ -1,7 +1,7 @@
 """What the tools take and what they give, as types: JSON schemas are made of them.
 
 Names and meaning are OpenClaw's (2026.3.13, with the scores, the bound and the staleness of later releases). Only
-memory-tui has `untrusted`, `nearestMisses`, `empty`, `notices` and `clamped`.
+memory-tui has `untrusted`, `nearestMisses`, `empty`, `notices`, `roots` and `clamped`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,18 @@ class Miss(TypedDict):
     reason: str
 
 
-Fallback = TypedDict("Fallback", {"from": str, "reason": str})
+Fallback = TypedDict(
+    "Fallback",
+    {
+        "from": str,
+        "to": NotRequired[str],
+        "model": NotRequired[str],
+        "reason": str,
+        "since": NotRequired[float],
+        "retryAt": NotRequired[float],
+    },
+)
+"""What answered instead of the provider that was asked for; `to` none is words alone, times are epoch seconds."""
 
 
 class Empty(TypedDict):
@@ -89,6 +100,14 @@ class Clamped(TypedDict):
     dropped: int
 
 
+class Root(TypedDict):
+    """A place where notes are read, whose notes cannot be read now or are not watched."""
+
+    path: str
+    state: Literal["gone", "unreadable", "another device", "watcher stalled"]
+    detail: str
+
+
 class SearchAnswer(TypedDict):
     """What memory_search gives; with `disabled` there was no search at all, and `error`, `action` say why."""
 
@@ -104,6 +123,7 @@ class SearchAnswer(TypedDict):
     clamped: NotRequired[Clamped]
     stale: NotRequired[bool]
     notices: NotRequired[list[str]]
+    roots: NotRequired[list[Root]]
     disabled: NotRequired[bool]
     unavailable: NotRequired[bool]
     partial: NotRequired[bool]

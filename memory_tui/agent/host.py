@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.agent.citations import Mode, mode_of
-from memory_tui.agent.prompt import GET, SEARCH
+from memory_tui.agent.prompt import GET, SEARCH, disabled_rule, recall_rule
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.text.display import one_line
 
@@ -37,6 +37,8 @@ class Wishes:
     session_key: str = ""
     max_injected_chars: int | None = None
     log: bool | None = None
+    disabled: str = ""
+    """Why the configuration gives the agent no memory search, as a sentence; empty where it does."""
 
 
 class Host:
@@ -52,6 +54,11 @@ class Host:
         self._memory: Memory | None = None
         self._closed = threading.Event()
         self._warming = False
+
+    def rule(self, citations: Mode) -> str:
+        """When to search the memory, or that the configuration switched that off."""
+        disabled = self._wishes.disabled
+        return disabled_rule(disabled) if disabled else recall_rule(citations)
 
     def memory(self) -> Memory:
         """The open memory. Raises MemoryTuiError, Cancelled when it was closed."""

@@ -11,11 +11,11 @@ import os
 import time
 from pathlib import Path
 
+from memory_tui.core import atomic
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import lock
 
 _TRIES, _PAUSE_SECONDS = 2500, 0.002
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def place(workspace: Path, kind: str) -> Path:
@@ -33,15 +33,12 @@ def append(path: Path, line: bytes, most_bytes: int) -> None:
 
     Raises OSError, and IndexUnavailable when another process holds the file for five seconds.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    atomic.make_folder(path.parent)
     with _held(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
-        try:
-            _write(descriptor, line)
-            if os.fstat(descriptor).st_size > most_bytes:
-                _drop_older_half(path, descriptor)
-        finally:
-            os.close(descriptor)
+        # Who waits for an answer does not wait for the disk as well: the power may take the last lines of a log.
+        atomic.append_line(path, line, flush=False)
+        if path.stat().st_size > most_bytes:
+            _drop_older_half(path)
 
 
 def lines(path: Path) -> list[bytes]:
@@ -60,7 +57,7 @@ def clear(path: Path) -> bool:
     if not path.exists():
         return False
     with _held(path):
-        path.unlink(missing_ok=True)
+        atomic.remove_file(path)
     return True
 
 
@@ -74,25 +71,7 @@ def _held(path: Path) -> lock.WriterLock:
     raise IndexUnavailable(f"Another process keeps {path} locked.", "See which memory-tui still runs.")
 
 
-def _write(descriptor: int, line: bytes) -> None:
-    """One line; on a new one where the last writer died in the middle of its own."""
-    os.fchmod(descriptor, 0o600) if hasattr(os, "fchmod") else None
-    size = os.fstat(descriptor).st_size
-    if size:
-        os.lseek(descriptor, size - 1, os.SEEK_SET)
-        if os.read(descriptor, 1) != b"\n":
-            line = b"\n" + line
-    while line:
-        line = line[os.write(descriptor, line) :]
-
-
-def _drop_older_half(path: Path, descriptor: int) -> None:
+def _drop_older_half(path: Path) -> None:
     """Replace the file by its newer half; a reader sees the one or the other."""
-    size = os.fstat(descriptor).st_size
-    os.lseek(descriptor, size - size // 2, os.SEEK_SET)
-    with os.fdopen(os.dup(descriptor), "rb") as old:
-        rest = old.read().partition(b"\n")[2]
-    other = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600), "wb") as new:
-        new.write(rest)
-    other.replace(path)
+    data = path.read_bytes()
+    atomic.replace_file(path, data[len(data) - len(data) // 2 :].partition(b"\n")[2])

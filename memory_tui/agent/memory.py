@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Trace
     from memory_tui.settings import Settings
+    from memory_tui.workspace.presence import RootState
     from memory_tui.workspace.sources import Document
 
 
@@ -37,6 +38,13 @@ class Memory(Protocol):
 
     def listen(self, listener: Listener) -> None:
         """Send events to `listener` from now on; it is called on the thread that made the news."""
+
+    def roots(self) -> tuple[RootState, ...]:
+        """The state of every root, at most a second old."""
+
+    @property
+    def written_elsewhere(self) -> bool:
+        """Whether another process is writing the index now, or is about to as the one that keeps it."""
 
     def request_sync(self, reason: str = "manual", force: bool = False) -> None:
         """Bring the index up to date in the background."""

@@ -18,11 +18,12 @@ SEARCH, GET = "memory_search", "memory_get"
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A note that a session starts with: its path and text; `day` is None for MEMORY.md."""
+    """A note that a session starts with: its path and text, `cut` to what the host reads; no `day` for MEMORY.md."""
 
     path: str
     text: str
     day: dt.date | None = None
+    cut: bool = False
 
 
 def recall_rule(citations: str) -> str:
@@ -35,6 +36,11 @@ def recall_rule(citations: str) -> str:
     if citations == "off":
         return f"{rule}Citations: off. Do not name paths or lines of notes unless the user asks for them."
     return f"{rule}Citations: add `Source: <path#line>` where it helps the user to check what you say."
+
+
+def disabled_rule(why: str) -> str:
+    """What an agent is told in place of the rule where the configuration switches memory search off."""
+    return f"{HEADING}\n{why} {SEARCH} answers nothing; do not say that the memory holds nothing."
 
 
 def recall_section(citations: str, *, minimal: bool = False, tools: Sequence[str] = (SEARCH, GET)) -> str:

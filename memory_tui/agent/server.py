@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -27,8 +26,8 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from memory_tui import __version__
-from memory_tui.agent.prompt import GET, SEARCH, recall_rule
+from memory_tui import __version__, stop_signals
+from memory_tui.agent.prompt import GET, SEARCH
 from memory_tui.agent.wire import Answered
 from memory_tui.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.index.readers import Cancel
@@ -48,8 +47,6 @@ PATIENCE_SECONDS = 25.0
 LAST_SECONDS = 5.0
 WORKERS = 4
 """Questions that are answered at the same time; more wait. A search keeps a processor busy."""
-STOPPED = 128
-"""Exit code after a signal, plus its number: 130 from the keyboard."""
 _NEWS_SECONDS = 0.5
 _GOODBYE_SECONDS = 1.0
 RECALL = "recall"
@@ -192,7 +189,7 @@ class Handlers:
         del ctx
         if params.name != RECALL:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}", {"prompts": [RECALL]})
-        rule = recall_rule(await self._in_thread(lambda _: self.host.citations()))
+        rule = self.host.rule(await self._in_thread(lambda _: self.host.citations()))
         question = (params.arguments or {}).get("question", "").strip()
         return types.GetPromptResult(
             description="When to search the memory, and how to cite it.",
@@ -284,7 +281,7 @@ def server(host: Host, limiter: anyio.CapacityLimiter) -> Server[Any]:
         "memory-tui",
         version=__version__,
         title="memory-tui",
-        instructions=recall_rule("auto"),
+        instructions=host.rule("auto"),
         on_list_tools=do.list_tools,
         on_call_tool=do.call_tool,
         on_list_resources=do.list_resources,
@@ -330,17 +327,17 @@ def serve(host: Host) -> None:
         """Leave at once: the thread that reads the input cannot be called back from it."""
         del frame
         host.close()
-        os._exit(STOPPED + number)
+        stop_signals.say(number)
+        os._exit(stop_signals.exit_status(number))
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    try:
-        anyio.run(_serve, host)
-    except* (BrokenPipeError, anyio.BrokenResourceError):
-        # The client is gone, and with it everybody who could be told.
-        host.news = ""
-    finally:
-        host.close()
+    with stop_signals.heard(stop):
+        try:
+            anyio.run(_serve, host)
+        except* (BrokenPipeError, anyio.BrokenResourceError):
+            # The client is gone, and with it everybody who could be told.
+            host.news = ""
+        finally:
+            host.close()
     _part()
 
 

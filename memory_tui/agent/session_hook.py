@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memory_tui.config import Config
+from memory_tui.core import atomic
 from memory_tui.errors import MemoryTuiError, Unreadable
 from memory_tui.text import js
 from memory_tui.workspace.redact import redact
@@ -111,29 +110,21 @@ def save(workspace: Path, ended: Ended, content: str, slug: str) -> Path:
     folder = workspace / "memory"
     name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
     try:
-        folder.mkdir(exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=folder, prefix=".memory-tui-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(note(ended, content))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(draft).chmod(0o644)
-            return _place(Path(draft), folder, name)
-        finally:
-            Path(draft).unlink(missing_ok=True)
+        if not folder.is_dir():
+            atomic.make_folder(folder, 0o777)
+        return _place(note(ended, content).encode("utf-8", "replace"), folder, name)
     except OSError as error:
         raise MemoryTuiError(
             f"The note cannot be written to {folder}: {error.strerror or error}.", "Check permissions and free space."
         ) from error
 
 
-def _place(draft: Path, folder: Path, name: str) -> Path:
-    """Give the draft the first name that is free, in one step that cannot overwrite."""
+def _place(data: bytes, folder: Path, name: str) -> Path:
+    """Write the note under the first name that is free, in one step that cannot overwrite."""
     for number in range(1, 10_000):
         path = folder / (f"{name}.md" if number == 1 else f"{name}-{number}.md")
         try:
-            os.link(draft, path)
+            atomic.create_file(path, data, 0o644)
         except FileExistsError:
             continue
         return path

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,9 @@ from typing import Any
 from memory_tui.agent import flush, usage
 from memory_tui.config import Agent, Config, state_folder
 from memory_tui.config.tree import Node
-from memory_tui.errors import MemoryTuiError, Unreadable
+from memory_tui.core import atomic
+from memory_tui.errors import IndexUnavailable, MemoryTuiError, Unreadable
+from memory_tui.index import lock
 
 _COMPACTION = "agents.defaults.compaction"
 
@@ -62,6 +63,26 @@ def rules_of(config: Config) -> flush.Rules:
         prompt=str(config.value(f"{_COMPACTION}.memoryFlush.prompt") or ""),
         system_prompt=str(config.value(f"{_COMPACTION}.memoryFlush.systemPrompt") or ""),
     )
+
+
+def writable(config: Config, session: str = "") -> bool:
+    """Whether the agent may write to its workspace in `session`: in a sandbox only where that may (workspaceAccess rw).
+
+    Of a session without a known key the main one is taken, which `non-main` leaves outside.
+    """
+    mode = config.value("agents.defaults.sandbox.mode")
+    inside = mode == "all" or (mode == "non-main" and _key_of(config.agent, session) not in ("", _main(config.agent)))
+    return not inside or config.value("agents.defaults.sandbox.workspaceAccess") == "rw"
+
+
+def _main(agent: Agent) -> str:
+    return f"agent:{agent.id}:main"
+
+
+def _key_of(agent: Agent, session: str) -> str:
+    """The session key that the host keeps for a session's id; empty where it keeps none."""
+    data = _kept_by_host(folder(agent))
+    return next((key for key, entry in data.items() if session and entry.get("sessionId") == session), "")
 
 
 def window_of(config: Config, model: str = "") -> int:
@@ -117,7 +138,8 @@ def near(config: Config) -> tuple[Nearness, ...]:
     found = []
     for path in sorted(place.glob("*.jsonl")) if place.is_dir() else []:
         kept = ours.merged(path.stem, theirs.get(path.stem))
-        decision = flush.decide(rules, session_of(path, kept, flush.threshold(window, rules)), flush.Run(), window)
+        run = flush.Run(writable=writable(config, path.stem))
+        decision = flush.decide(rules, session_of(path, kept, flush.threshold(window, rules)), run, window)
         found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, kept.at))
     return tuple(sorted(found, key=lambda one: -one.modified))
 
@@ -132,13 +154,9 @@ def kept_of(agent: Agent, session: str, transcript: Path | None) -> Kept:
 
 def _theirs(place: Path) -> Mapping[str, Kept]:
     """What the host keeps in its sessions.json, by session id; empty where there is none that can be read."""
-    try:
-        data = json.loads((place / "sessions.json").read_bytes())
-    except (OSError, ValueError):
-        return MappingProxyType({})
     found = {}
-    for entry in data.values() if isinstance(data, dict) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str):
+    for entry in _kept_by_host(place).values():
+        if isinstance(entry.get("sessionId"), str):
             at = entry.get("memoryFlushAt")
             found[entry["sessionId"]] = Kept(
                 tokens=_count(entry.get("totalTokens")),
@@ -148,6 +166,15 @@ def _theirs(place: Path) -> Mapping[str, Kept]:
                 at=at / 1000 if isinstance(at, int | float) else None,
             )
     return MappingProxyType(found)
+
+
+def _kept_by_host(place: Path) -> dict[str, dict[str, Any]]:
+    """The entries of the host's sessions.json by session key; empty where there is none that can be read."""
+    try:
+        data = json.loads((place / "sessions.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
 
 
 def _count(value: object) -> int | None:
@@ -183,14 +210,14 @@ class State:
 
     def done(self, session: str, compactions: int) -> None:
         """Remember that a session was flushed in this compaction cycle. Raises MemoryTuiError."""
-        data = {**self._read(), session: {"compactions": compactions, "at": time.time()}}
-        newest = dict(sorted(data.items(), key=lambda item: item[1].get("at", 0))[-1000:])
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-            with os.fdopen(handle, "w") as file:
-                json.dump(newest, file)
-            Path(name).replace(self.path)
+            atomic.make_folder(self.path.parent)
+            with lock.wait_for(self.path, threading.Event()):
+                data = {**self._read(), session: {"compactions": compactions, "at": time.time()}}
+                newest = dict(sorted(data.items(), key=lambda item: item[1].get("at", 0))[-1000:])
+                atomic.replace_file(self.path, json.dumps(newest).encode("ascii"))
+        except IndexUnavailable as error:
+            raise MemoryTuiError(error.message, "The session may be flushed twice.") from error
         except OSError as error:
             raise MemoryTuiError(
                 f"{self.path} cannot be written: {error.strerror or error}.", "The session may be flushed twice."

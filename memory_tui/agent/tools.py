@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memory_tui.agent import arguments, citations
-from memory_tui.agent.answers import UNTRUSTED, AnswerMode, Clamped, Get, GetAnswer, Hit, Miss, Search, SearchAnswer
+from memory_tui.agent.answers import (
+    UNTRUSTED,
+    AnswerMode,
+    Clamped,
+    Fallback,
+    Get,
+    GetAnswer,
+    Hit,
+    Miss,
+    Root,
+    Search,
+    SearchAnswer,
+)
 from memory_tui.agent.memory import Memory
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording
@@ -19,6 +32,8 @@ from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.settings import Settings
 from memory_tui.text import js
 from memory_tui.text.display import one_line, safe
+from memory_tui.workspace import presence
+from memory_tui.workspace.presence import RootState
 from memory_tui.workspace.roots import NoteMissing
 
 NEAREST_MISSES = 3
@@ -75,6 +90,7 @@ def memory_search(
     except MemoryTuiError as error:
         return Searched(unavailable(error), None)
     found = answer(trace, memory.plan.provider, manner)
+    _say_what_is_lost(found, memory.roots())
     if late:
         found.update(
             {
@@ -112,8 +128,14 @@ def _trace(memory: Memory, request: Search, settings: Settings, cancel: Cancel) 
     if (trace := _indexed(memory, request, settings, cancel)) is not None:
         return trace
     memory.request_sync("search")
-    _wait(memory, _STARTING_SECONDS, cancel)
-    return memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
+    end = time.monotonic() + _STARTING_SECONDS
+    while time.monotonic() < end:
+        _wait(memory, end - time.monotonic(), cancel)
+        # The first index may be made by another process, whose end cannot be waited for.
+        if not memory.written_elsewhere or (trace := _indexed(memory, request, settings, cancel)) is not None:
+            break
+        time.sleep(_PAUSE_SECONDS)
+    return trace or memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
 
 
 def _indexed(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace | None:
@@ -161,8 +183,8 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     }
     if trace.provider != "none":
         found["model"] = trace.model
-    if lost := next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None):
-        found["fallback"] = {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")}
+    if (instead := _instead(trace, provider)) is not None:
+        found["fallback"] = instead
     if trace.empty is not None:
         sentence, step = wording.empty(trace.empty, trace.profile)
         found["empty"] = {
@@ -178,6 +200,22 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     if notices := [notice for notice in trace.notices if notice.code not in NOT_COPIED]:
         found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
     return found
+
+
+def _instead(trace: Trace, provider: str) -> Fallback | None:
+    """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
+    told = trace.who.instead if trace.who else None
+    if told is not None:
+        found: Fallback = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
+        if told["model"]:
+            found["model"] = told["model"]
+        if told["since"] is not None:
+            found["since"] = told["since"]
+        if told["retryAt"] is not None:
+            found["retryAt"] = told["retryAt"]
+        return found
+    lost = next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None)
+    return {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")} if lost else None
 
 
 _MODES: dict[Mode, AnswerMode] = {
@@ -241,11 +279,35 @@ def clamp(results: list[Hit], most: int) -> Clamped | None:
 
 
 def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
-    pending = [item.path for item in trace.unsearchable if item.state == "pending"]
-    if pending:
-        found["stale"] = True
-        found["warning"] = f"Not in this answer as on disk: {_listed(pending)}."
-        found["action"] = "They are being indexed: ask again in a moment, or read them with memory_get."
+    pending = [item for item in trace.unsearchable if item.state == "pending"]
+    if not pending:
+        return
+    found["stale"] = True
+    found["warning"] = f"Not in this answer as on disk: {_listed([item.path for item in pending])}."
+    due = [item for item in pending if not item.patient]
+    settings = trace.settings
+    by_itself = any(settings.on(f"sync.{name}") for name in ("onSearch", "watch"))
+    steps = []
+    if due and by_itself:
+        steps.append("They are being indexed: ask again in a moment, or read them with memory_get.")
+    elif due:
+        steps.append("Nothing indexes them by itself: run memory-tui index, or read them with memory_get.")
+    if len(due) < len(pending):
+        first = next(item for item in pending if item.patient)
+        steps.append(f"Below the threshold, and not being indexed: {one_line(first.path)} ({one_line(first.detail)}).")
+    found["action"] = " ".join(steps)
+
+
+def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
+    """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
+    for root in presence.lost(states):
+        if root.state != "there":
+            named: Root = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
+            found.setdefault("roots", []).append(named)
+            if not root.readable:
+                found["stale"] = True
+                found["warning"] = f"{named['detail']} Hits from there are what the index keeps of it."
+                found["action"] = "Tell the user that these notes cannot be read now."
 
 
 def _listed(paths: Sequence[str]) -> str:

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-from memory_tui import __version__
-from memory_tui.cli import agent, app, basic, configure, curate, doctor, hooks, inbox, inquire, provider
+from memory_tui import __version__, stop_signals
+from memory_tui.cli import agent, app, basic, configure, curate, doctor, hooks, inbox, inquire, manual, provider
 from memory_tui.cli.common import Run
 from memory_tui.errors import MemoryTuiError, SettingError
 
-_GROUPS = (app, basic, inquire, configure, curate, agent, hooks, doctor, inbox, provider)
+_GROUPS = (app, basic, inquire, configure, curate, agent, hooks, doctor, inbox, provider, manual)
 _RUN: dict[str, Run] = {name: run for group in _GROUPS for name, run in group.RUN.items()}
 
 EXIT_CODES = """exit codes:
@@ -20,7 +20,7 @@ EXIT_CODES = """exit codes:
   1  failed on the way: the index, the provider or the disk
   2  cannot be done as asked: usage, configuration, workspace, path, value or labels
   3  eval: a mean is under its floor, or below the baseline
-  130  stopped by the keyboard"""
+  130  stopped by ctrl+c; by another signal, 128 and its number"""
 
 _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--workspace",), {"metavar": "DIR", "help": "folder of the notes (default: this one, or OpenClaw's)"}),
@@ -41,8 +41,9 @@ _FLAGS = {"--read-only", "--claude-code", "--json", "--version", "--help", "-h"}
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(2, f"memory-tui: {message}\n")
+        raise SettingError(
+            f"{message[:1].upper()}{message[1:].rstrip('.')}.", f"{self.prog} --help shows what it takes."
+        )
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -88,13 +89,18 @@ def _with_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _mistyped(word: str, commands: Iterable[str]) -> None:
-    """Raises SettingError for a word that is no path but nearly a command."""
+    """Raises SettingError for a word that is no command, and no path as far as anybody can see."""
     import difflib
     from pathlib import Path
 
-    near = difflib.get_close_matches(word, commands, n=1, cutoff=0.7)
-    if near and not Path(word).exists():
-        raise SettingError(f"There is no command {word!r}, and no such folder.", f"Did you mean {near[0]}?")
+    if Path(word).exists() or word.startswith("~") or set(word) & set("/\\."):
+        return
+    options = {"help": "--help", "version": "--version"}
+    near = difflib.get_close_matches(word.lower(), [*commands, *options], n=1, cutoff=0.7)
+    raise SettingError(
+        f"There is no command {word!r}, and no such folder.",
+        f"Did you mean {options.get(near[0], near[0])}?" if near else "memory-tui --help lists the commands.",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,16 +108,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        given = build_parser().parse_args(_with_command(words))
-        return _RUN[given.command](given)
+        with stop_signals.raised():
+            given = build_parser().parse_args(_with_command(words))
+            return _RUN[given.command](given)
+    except stop_signals.Stopped as stopped:
+        if sys.stderr.isatty():
+            # The line of progress, or what the terminal shows for ctrl+c, ends here.
+            sys.stderr.write("\n")
+        stop_signals.say(stopped.number, stopped.more)
+        return stop_signals.exit_status(stopped.number)
     except MemoryTuiError as error:
         return _fail(error, as_json="--json" in words)
     except BrokenPipeError:
         # Whoever read the answer has seen enough.
         sys.stderr.close()
         return 0
-    except KeyboardInterrupt:
-        return 130
 
 
 def _speak_utf8() -> None:

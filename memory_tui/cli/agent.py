@@ -84,10 +84,22 @@ def _mcp(given: argparse.Namespace) -> int:
                 session_key=getattr(given, "session_key", ""),
                 max_injected_chars=getattr(given, "max_chars", None),
                 log=True if hasattr(given, "log_recalls") else None,
+                disabled=_disabled(given),
             ),
         )
     )
     return 0
+
+
+def _disabled(given: argparse.Namespace) -> str:
+    """Why the configuration gives the agent no memory search; what is wrong with it is told at the first question."""
+    from memory_tui import launch
+    from memory_tui.errors import MemoryTuiError
+
+    try:
+        return launch.choose(options(given)).config.disabled
+    except MemoryTuiError:
+        return ""
 
 
 def _print_config(given: argparse.Namespace) -> int:

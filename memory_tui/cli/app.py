@@ -18,8 +18,9 @@ def add(command: Declare) -> None:
     """Declare the commands."""
     bare = command("open", "open the app; the default, so that `memory-tui PATH` opens a workspace")
     bare.add_argument("path", nargs="?", help="the workspace")
-    bare.add_argument("--query", help="a question to start with")
-    command("demo", "open the app on a copy of the sample workspace")
+    sample = command("demo", "open the app on a copy of the sample workspace")
+    for opens in (bare, sample):
+        opens.add_argument("--query", metavar="TEXT", help="a question to start with")
 
 
 def _open(given: argparse.Namespace) -> int:
@@ -33,6 +34,7 @@ def _demo(given: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from memory_tui import demo
+    from memory_tui.core import atomic
     from memory_tui.demo import folders
 
     if hasattr(given, "workspace") or hasattr(given, "config"):
@@ -41,14 +43,14 @@ def _demo(given: argparse.Namespace) -> int:
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
     with folders.own() as folder:
         workspace, config = demo.materialize(folder / "workspace", today), folder / "config.json"
-        config.write_text("{}\n", encoding="utf-8")
+        atomic.create_file(config, b"{}\n")
         given_here = options(given)
         # Its folder is gone when it ends, so nobody would find the marks of it again.
         changes = (("recall.marks", "false"), *given_here.changes)
         chosen = replace(given_here, workspace=str(workspace), config=str(config), changes=changes)
         if chosen.index is None:
             chosen = replace(chosen, index=str(folder / "index.sqlite"))
-        return _run(chosen, "", demo.SUGGESTED)
+        return _run(chosen, getattr(given, "query", ""), demo.SUGGESTED)
 
 
 def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
@@ -56,7 +58,8 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
 
     from memory_tui import launch
 
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    # The screen is drawn on stderr.
+    terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
     if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
         launch.plan(chosen)

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from memory_tui.cli import provider
 from memory_tui.cli.common import Declare, Run, opened, options, positive
-from memory_tui.errors import QueryError
+from memory_tui.errors import QueryError, SettingError
+from memory_tui.stop_signals import Stopped
 
 if TYPE_CHECKING:
+    from memory_tui.engine import Engine
+    from memory_tui.index.sync import SyncReport
     from memory_tui.report import Question
 
 
@@ -32,7 +35,11 @@ def add(command: Declare) -> None:
     search.add_argument("-n", "--max-results", type=positive, metavar="N", help="how many hits")
     search.add_argument("--min-score", metavar="F", help="what a hit has to score")
     search.add_argument("--source", choices=["memory", "sessions"], help="only hits of this source")
-    search.add_argument("--explain", action="store_true", help="show the arithmetic of each hit and who lost why")
+    search.add_argument(
+        "--explain",
+        action="store_true",
+        help="show the arithmetic of each hit and who lost why; with --json, add the whole trace",
+    )
     get = command("get", "print a note, or some of its lines")
     get.add_argument("path")
     get.add_argument("--from", dest="start", type=positive, metavar="N", help="first line")
@@ -49,17 +56,23 @@ def _index(given: argparse.Namespace) -> int:
 
     with opened(given) as engine:
         engine.plan.require_enabled()
-        engine.listen(report.news)
         if hasattr(given, "dry_run"):
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
         if hasattr(given, "yes"):
             report.agreed(engine.embedding.agree(how="index --yes", sync=False), as_json=hasattr(given, "json"))
-        accepts, force = hasattr(given, "accept_shrink"), hasattr(given, "force")
-        outcome = engine.accept_shrink() if accepts else engine.sync(force=force, reason="cli")
-        if accepts and force:
-            outcome = engine.sync(force=True, reason="cli")
+        outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         report.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0
+
+
+def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
+    """Bring the index up to date; whoever stops it is told what becomes of the work."""
+    try:
+        outcome = engine.accept_shrink() if accepts else engine.sync(force=force, reason="cli")
+        return engine.sync(force=True, reason="cli") if accepts and force else outcome
+    except Stopped as stopped:
+        stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
+        raise
 
 
 def _status(given: argparse.Namespace) -> int:
@@ -79,7 +92,7 @@ def _search(given: argparse.Namespace) -> int:
         if hasattr(given, "stdin"):
             engine.catch_up()
             for question in _questions(sys.stdin):
-                report.line(engine, question, source)
+                report.line(engine, question, source, explain=hasattr(given, "explain"))
             return 0
         if not hasattr(given, "query"):
             raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
@@ -117,11 +130,17 @@ def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[Question]:
 def _get(given: argparse.Namespace) -> int:
     from memory_tui import report
 
+    start = getattr(given, "start", 1)
     with opened(given) as engine:
-        report.note(
-            engine.get(given.path, getattr(given, "start", 1), getattr(given, "lines", None)),
-            as_json=hasattr(given, "json"),
+        note = engine.get(given.path, start, getattr(given, "lines", None))
+    if start > max(1, note.total_lines):
+        from memory_tui.explain.wording import plural
+
+        raise SettingError(
+            f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",
+            f"Start with a line from 1 to {max(1, note.total_lines):,}.",
         )
+    report.note(note, as_json=hasattr(given, "json"))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -25,6 +26,21 @@ def positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
+
+
+def at_least(least: float) -> Callable[[str], float]:
+    """A finite number from `least` up, as an argument's type."""
+
+    def number(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} up")
+        return value
+
+    return number
 
 
 def agreed(question: str, given: argparse.Namespace) -> bool:
@@ -107,8 +123,9 @@ def moment(given: argparse.Namespace) -> float | None:
 def opened(given: argparse.Namespace) -> Engine:
     """An engine for the command; a warning where `--extra` names nothing. Raises MemoryTuiError."""
     from memory_tui.engine import Engine
+    from memory_tui.report import News
 
-    engine = Engine.open(options(given))
+    engine = Engine.open(options(given), News())
     for named in getattr(given, "extra", ()):
         place = engine.plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
         if not place.exists():

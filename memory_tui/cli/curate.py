@@ -153,7 +153,8 @@ def _journal(given: argparse.Namespace) -> int:
     if hasattr(given, "json"):
         report.data({"folder": str(curator.journal.folder), "changes": [_row(entry, undoable) for entry in entries]})
     else:
-        report.text([_line(entry, undoable) for entry in entries] or ["Nothing was changed so far."])
+        nothing = f"{path} was not changed with memory-tui." if path else "Nothing was changed so far."
+        report.text([_line(entry, undoable) for entry in entries] or [nothing])
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Declare, Run, opened
+from memory_tui.cli.common import Declare, Run, at_least, opened
 
 if TYPE_CHECKING:
     from memory_tui.doctor import Result
@@ -18,7 +18,7 @@ def add(command: Declare) -> None:
     asked = command("doctor", "examine machine, notes, index, provider and settings; exit code 1 when something failed")
     asked.add_argument(
         "--deadline",
-        type=float,
+        type=at_least(0.1),
         default=20.0,
         metavar="S",
         help="seconds after which a check is given up (default: 20)",

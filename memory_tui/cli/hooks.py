@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from memory_tui.agent import flush
     from memory_tui.agent.claude_code import Event
     from memory_tui.agent.prompt import Opening
+    from memory_tui.curate.budget import Host
     from memory_tui.engine import Engine
     from memory_tui.launch import Choices
 
@@ -63,7 +64,7 @@ def _prompt(given: argparse.Namespace) -> int:
         mode = getattr(given, "citations", "") or citations.mode_of(engine.plan.config.value("memory.citations"))
         private = citations.chat(getattr(given, "session", "")) == "direct"
         minimal = given.mode == "minimal"
-        section = prompts.recall_section(mode, minimal=minimal)
+        section = _section(engine.plan, mode, minimal=minimal)
         notes = () if minimal or hasattr(given, "no_files") else _opening(engine, given, private)
     if hasattr(given, "json"):
         report.data(
@@ -72,7 +73,8 @@ def _prompt(given: argparse.Namespace) -> int:
                 "citations": mode,
                 "mode": given.mode,
                 "private": private,
-                "files": [{"path": note.path, "text": note.text} for note in notes],
+                "disabled": engine.plan.config.disabled,
+                "files": [{"path": note.path, "text": note.text, "cut": note.cut} for note in notes],
             }
         )
     else:
@@ -81,7 +83,10 @@ def _prompt(given: argparse.Namespace) -> int:
 
 
 def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[Opening, ...]:
+    from dataclasses import replace
+
     from memory_tui.agent.prompt import opening
+    from memory_tui.curate import budget
 
     def read(path: str) -> str | None:
         try:
@@ -89,7 +94,25 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
         except (PathRefused, Unreadable):
             return None
 
-    return opening(read, _now(engine.plan, given).date(), private=private)
+    host = budget.hosts(engine.plan.config)[0]
+    found = opening(read, _now(engine.plan, given).date(), private=private)
+    return tuple(replace(note, text=text, cut=text != note.text) for note in found for text in [_kept(note, host)])
+
+
+def _kept(note: Opening, host: Host) -> str:
+    from memory_tui.curate import budget
+
+    return budget.kept(note.text, host, Path(note.path).name)
+
+
+def _section(choices: Choices, mode: str, *, minimal: bool = False) -> str:
+    """The recall rule; empty where the configuration gives the agent no memory search, which is said on stderr."""
+    from memory_tui.agent.prompt import recall_section
+
+    if choices.config.disabled:
+        sys.stderr.write(f"memory-tui: {choices.config.disabled}\n")
+        return ""
+    return recall_section(mode, minimal=minimal)
 
 
 def _now(choices: Choices, given: argparse.Namespace) -> dt.datetime:
@@ -124,7 +147,8 @@ def _flush(given: argparse.Namespace) -> int:
     rules = sessions.rules_of(choices.config)
     window = getattr(given, "context_window", 0) or sessions.window_of(choices.config, getattr(given, "model", ""))
     asked = _session(given, kept, transcript, flush.threshold(window, rules))
-    run = flush.Run(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), not hasattr(given, "sandboxed"))
+    may_write = not hasattr(given, "sandboxed") and sessions.writable(choices.config, session)
+    run = flush.Run(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
     decision = flush.decide(rules, asked, run, window)
     turn = _turn(rules, choices, given) if decision.flush else None
     if hasattr(given, "json"):
@@ -266,7 +290,7 @@ def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
         if happened.name == "SessionStart":
             mode = citations.mode_of(engine.plan.config.value("memory.citations"))
             fresh = tuple(note for note in _opening(engine, given, private=True) if note.day is not None)
-            return claude_code.context("\n".join(filter(None, (prompts.recall_section(mode), prompts.shown(fresh)))))
+            return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
         if happened.name == "PreCompact":
             file = prompts.daily(_now(engine.plan, given).date())
             return claude_code.reminder(file, (engine.workspace / file).exists())

@@ -42,6 +42,7 @@ def _days(text: str) -> float:
 def _inbox(given: argparse.Namespace) -> int:
     if hasattr(given, "do") != hasattr(given, "id"):
         raise SettingError("--do and --id belong together.", "For instance: memory-tui inbox --id 3f9a12 --do merge.")
+    kind = _kind(given.kind) if hasattr(given, "kind") else None
     with opened(given) as engine:
         engine.catch_up()
         if getattr(given, "do", "") == "reopen":
@@ -49,11 +50,21 @@ def _inbox(given: argparse.Namespace) -> int:
         found = engine.inbox()
         if hasattr(given, "do"):
             return _do(given, engine, _named(found, given.id))
-        _list(given, [one for one in found if getattr(given, "kind", one.kind) == one.kind])
+        _list(given, [one for one in found if kind in (None, one.kind)], kind)
     return 0
 
 
-def _list(given: argparse.Namespace, found: list[Suggestion]) -> None:
+def _kind(text: str) -> str:
+    """The kind that `text` names, with or without hyphens. Raises SettingError."""
+    from memory_tui.curate.suggestion import TITLES
+
+    found = text.strip().lower().replace("-", " ").replace("_", " ")
+    if found not in TITLES:
+        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(TITLES)}.")
+    return found
+
+
+def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) -> None:
     from memory_tui import report
     from memory_tui.curate.suggestion import TITLES
 
@@ -64,7 +75,8 @@ def _list(given: argparse.Namespace, found: list[Suggestion]) -> None:
         report.text([f"{one.id}  {one.place}  {TITLES[one.kind]}", f"    {one.reason}"])
         report.text([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
         report.text([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
-    report.text([f"{len(found)} to look at." if found else "Nothing needs to be looked at."])
+    of = f" of the kind {kind}" if kind else ""
+    report.text([f"{len(found)} to look at{of}." if found else f"Nothing{of} needs to be looked at."])
 
 
 def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Declare, Run, opened
+from memory_tui.cli.common import Declare, Run, at_least, opened
 from memory_tui.errors import IndexUnavailable, LabelError, SettingError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add(command: Declare) -> None:
     )
     measured.add_argument(
         "--tolerance",
-        type=float,
+        type=at_least(0),
         default=0.0,
         metavar="F",
         help="how far a mean may be below the baseline's (default: 0)",
@@ -221,8 +221,8 @@ def _floors(items: list[str]) -> dict[str, float]:
     for item in items:
         name, _, value = item.partition("=")
         try:
-            floors[_known(name)] = float(value)
-        except ValueError:
+            floors[_known(name)] = at_least(0)(value)
+        except argparse.ArgumentTypeError:
             raise SettingError(
                 f"--fail-under takes METRIC=NUMBER, not {item!r}.", "For instance --fail-under recall=0.8."
             ) from None
@@ -238,12 +238,13 @@ def _known(metric: str) -> str:
 
 
 def _write_qrels(path: str, found: Notebook) -> None:
+    from memory_tui.core import atomic
     from memory_tui.tune import trec
 
     qrels, topics = trec.export(found)
     try:
-        Path(path).write_text(qrels, "utf-8")
-        Path(f"{path}.topics").write_text(topics, "utf-8")
+        atomic.replace_file(Path(path), qrels.encode("utf-8"), None)
+        atomic.replace_file(Path(f"{path}.topics"), topics.encode("utf-8"), None)
     except OSError as error:
         message = f"The qrels cannot be written to {path}: {error.strerror or error}."
         raise LabelError(message, "Check the path.") from error

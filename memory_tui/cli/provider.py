@@ -11,6 +11,7 @@ from memory_tui.cli.common import Declare, Run, opened
 if TYPE_CHECKING:
     from memory_tui.consent import Agreement
     from memory_tui.embed.links import LinkState
+    from memory_tui.embed.who import Who
     from memory_tui.engine import Engine
     from memory_tui.forecast import Forecast
 
@@ -48,14 +49,15 @@ def _provider(given: argparse.Namespace) -> int:
         )
         agreed = embedding.agree(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
         tried = embedding.try_out(given.test) if hasattr(given, "test") else None
-        links, agreements = embedding.links(), embedding.agreements()
+        links, agreements, who = embedding.links(), embedding.agreements(), embedding.who()
         if hasattr(given, "json"):
             report.data(
                 {
                     "requested": engine.plan.provider,
                     "origin": engine.plan.provider_origin,
                     "links": [record.plain(link) for link in links],
-                    "fallback": fallback.as_dict() if (fallback := embedding.fallback()) else None,
+                    "who": who.as_dict(),
+                    "fallback": who.instead,
                     "agreements": [record.plain(made) for made in agreements],
                     "agreed": record.plain(agreed) if agreed else None,
                     "revoked": [record.plain(made) for made in revoked],
@@ -63,7 +65,7 @@ def _provider(given: argparse.Namespace) -> int:
                 }
             )
         else:
-            report.text(_lines(engine, links, agreements, revoked, agreed))
+            report.text(_lines(engine, who, links, agreements, revoked, agreed))
             if tried is not None:
                 report.text(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
@@ -71,12 +73,13 @@ def _provider(given: argparse.Namespace) -> int:
 
 def _lines(
     engine: Engine,
+    who: Who,
     links: tuple[LinkState, ...],
     agreements: tuple[Agreement, ...],
     revoked: tuple[Agreement, ...],
     agreed: Agreement | None,
 ) -> list[str]:
-    lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})"]
+    lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Who answers: {who.sentence}"]
     for link in links:
         where = f" at {link.host}" if link.host else ""
         lines.append(f"{link.name}{where}: {link.state}{f', {link.model}' if link.model else ''}. {link.detail}")
@@ -88,11 +91,8 @@ def _lines(
             lines.append(f"    Asked again at {_time(link.next_try)}.")
         if link.calls:
             lines.append(f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts.")
-    if (fallback := engine.embedding.fallback()) is not None:
-        lines.append(
-            f"{fallback.to} {fallback.model} is used instead of {fallback.source} since {_time(fallback.at)}: "
-            f"{fallback.cause}"
-        )
+    if who.fallback is not None and who.retry_at:
+        lines.append(f"{who.fallback.source} is asked again at {_time(who.retry_at)}.")
     lines += [f"No longer agreed: {made.provider} at {made.host}." for made in revoked]
     lines += [
         f"Agreed: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"

@@ -207,6 +207,12 @@ _QMD: tuple[tuple[str, Kind, object, str, float], ...] = (
     ("scope", "any", None, "in which chats it may be asked", 0),
 )
 
+_SHARED: tuple[tuple[str, Kind, str], ...] = (
+    ("baseUrl", "text", "address of the provider for everything, where remote.baseUrl names none"),
+    ("apiKey", "secret", "its key for everything, after remote.apiKey, logins and the provider's variable"),
+    ("headers", "headers", "headers that are sent along by everything; remote.headers count before them"),
+)
+
 FILE: tuple[Key, ...] = (
     _file("agents.defaults.workspace", "path", None, "folder of the default agent", ""),
     _file(
@@ -262,6 +268,35 @@ FILE: tuple[Key, ...] = (
     _file(_HOOK + "enabled", "switch", None, "save the end of a session as a note at /new and /reset"),
     _file(_HOOK + "messages", "whole", 15, "how many messages of it", "", low=1),
     _file(_HOOK + "llmSlug", "switch", None, "let a model name the note"),
+    *(
+        _file(f"models.providers.{name}.{key}", kind, None, meaning, "")
+        for name in ("openai", "google", "voyage", "mistral", "ollama")
+        for key, kind, meaning in _SHARED
+    ),
+    _file("auth.order", "any", None, "which login of a provider is tried first; only those with an API key embed", ""),
+    _file(
+        "agents.defaults.sandbox.mode",
+        "choice",
+        "off",
+        "which sessions run in a sandbox: memory-tui flush",
+        "",
+        choices=("off", "non-main", "all"),
+    ),
+    _file(
+        "agents.defaults.sandbox.workspaceAccess",
+        "choice",
+        "none",
+        "what those may do with the workspace; only rw lets them flush: memory-tui flush",
+        "",
+        choices=("none", "ro", "rw"),
+    ),
+    _file(
+        "plugins.slots.memory",
+        "text",
+        "memory-core",
+        "which plug-in is the agent's memory",
+        "none here: memory-tui answers by the rules of memory-core, whichever plug-in the agent asks",
+    ),
     _file("plugins.entries.memory-core.config.dreaming", "any", None, "promotion of memories at night (2026.8)"),
     _file("plugins.entries.active-memory", "any", None, "recall before each answer (2026.8)"),
 )
@@ -281,3 +316,11 @@ OWN: tuple[Key, ...] = (
 """Keys that only memory-tui's own configuration has."""
 
 BY_PATH: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*SEARCH, *FILE, *OWN)})
+
+
+def find(name: str) -> Key | None:
+    """The documented key called `name`: whole, or by a tail that no other key has."""
+    if name in BY_PATH:
+        return BY_PATH[name]
+    tails = [key for key in BY_PATH.values() if key.path.endswith(f".{name}")]
+    return tails[0] if len(tails) == 1 else None

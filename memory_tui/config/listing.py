@@ -83,7 +83,7 @@ def _value(key: Key, config: Config, settings: Settings) -> object:
     if key.kind == "secret":
         return str(config.secret(key.path))
     if key.kind == "headers":
-        return {name: str(found) for name, found in config.headers()}
+        return {name: str(found) for name, found in config.headers(key.path)}
     if key.kind == "any":
         # What a plug-in is told may hold secrets that nobody here knows of.
         return "set"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memory_tui.config.agents import Roster, roster
 from memory_tui.config.checks import checked
-from memory_tui.config.documented import FILE, NEWER_PROVIDERS, OWN, PROVIDERS, SEARCH, Key
+from memory_tui.config.documented import BY_PATH, FILE, NEWER_PROVIDERS, OWN, PROVIDERS, SEARCH, Key
 from memory_tui.config.environment import Environment
 from memory_tui.config.include import joined
 from memory_tui.config.places import expand, own_path
@@ -88,6 +88,10 @@ class Document:
         if (section := general[layout]) is not None:
             layers.add(section, layout, SEARCH)
         if entry := self.roster.entry(agent):
+            for name in ("mode", "workspaceAccess"):
+                if (node := entry.node.get("sandbox", name)) is not None:
+                    key = BY_PATH[f"agents.defaults.sandbox.{name}"]
+                    layers.take(key, node, Place.of(node, f"{entry.path}.sandbox.{name}"))
             for keys in (("memory", "search"), ("memorySearch",)):
                 if (section := entry.node.get(*keys)) is not None:
                     layers.add(section, f"{entry.path}.{'.'.join(keys)}", SEARCH)
@@ -128,7 +132,7 @@ class _Layers:
             if repeated:
                 self.say(whole, f"{whole} is there more than once.", Place.of(node, whole), "the last one is used")
             elif below in table:
-                self._take(table[below], node, Place.of(node, whole))
+                self.take(table[below], node, Place.of(node, whole))
             elif not _inside(below, strict) or below in others:
                 continue
             elif any(key.startswith(f"{below}.") for key in table):
@@ -136,7 +140,8 @@ class _Layers:
             else:
                 self.say(whole, _unknown(below, table), Place.of(node, whole), "it is ignored")
 
-    def _take(self, key: Key, node: Node, place: Place) -> None:
+    def take(self, key: Key, node: Node, place: Place) -> None:
+        """Take the value of `key` that stands at `node`, or report why it cannot be used."""
         try:
             value = checked(key, node, self.environment)
         except SettingError as error:
@@ -165,6 +170,32 @@ class _Layers:
                 f"{name} is not one that memory-tui or OpenClaw is known to have.",
                 "only words are searched" if name == "provider" else "nothing is used",
             )
+        self._about(
+            "fallback",
+            lambda v: v in NEWER_PROVIDERS,
+            "fallback names a provider that OpenClaw has and memory-tui has not.",
+            "nobody takes over when the provider fails, and words alone are searched",
+        )
+        sessions = self.entries.get("experimental.sessionMemory")
+        if sessions is None or sessions.value is not True:
+            self._about(
+                "sources",
+                lambda v: isinstance(v, tuple) and "sessions" in v,
+                "sources names sessions, which experimental.sessionMemory has to allow.",
+                "transcripts are not searched",
+            )
+        self._about(
+            "plugins.slots.memory",
+            lambda v: v == "none",
+            "OpenClaw's agent has no memory plug-in, so it searches nothing.",
+            "memory-tui answers by the built-in rules",
+        )
+        self._about(
+            "plugins.slots.memory",
+            lambda v: v not in ("", "none", "memory-core", "memory-tui"),
+            "OpenClaw's agent asks another memory plug-in.",
+            "memory-tui answers by the built-in rules, so that answers can differ",
+        )
         self._about("enabled", lambda v: v is False, "Memory search is disabled: the agent recalls nothing.")
         self._about(
             "memory.backend",

@@ -143,9 +143,9 @@ class Config:
         entry = self.entries.get(key)
         return self.secrets.read(entry.node) if entry and self.secrets else None
 
-    def headers(self) -> Iterator[tuple[str, FoundSecret]]:
-        """Name and value of each header of `remote.headers`."""
-        entry = self.entries.get("remote.headers")
+    def headers(self, key: str = "remote.headers") -> Iterator[tuple[str, FoundSecret]]:
+        """Name and value of each header of `key`."""
+        entry = self.entries.get(key)
         if entry and self.secrets:
             for name, node in entry.node.children():
                 yield name, self.secrets.read(node)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from memory_tui.core import atomic
 from memory_tui.errors import ConfigError
 
 
@@ -47,19 +48,18 @@ def write(path: Path, before: bytes | None, after: bytes) -> Written:
     _still(real, before)
     try:
         folder = backups()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        atomic.make_folder(folder)
         kept = ""
         if before is not None:
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             kept = str(folder / f"{real.stem}-{stamp}-{_sum(before)[:8]}{real.suffix}")
-            _put(Path(kept), before, 0o600)
-        real.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _put(real, after, real.stat().st_mode & 0o777 if before is not None else 0o600)
+            atomic.replace_file(Path(kept), before)
         done = Written(str(real), kept, _sum(before), _sum(after), time.time())
-        with os.fdopen(
-            os.open(folder / "log.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8"
-        ) as log:
-            log.write(json.dumps(asdict(done)) + "\n")
+        # First the way back: a line about a write that was not made after all is passed over by `last`.
+        _note(asdict(done))
+        atomic.make_folder(real.parent)
+        _still(real, before)
+        atomic.replace_file(real, after, real.stat().st_mode & 0o777 if before is not None else atomic.PRIVATE)
     except OSError as error:
         raise ConfigError(
             f"{real} cannot be written: {error.strerror or error}.",
@@ -69,18 +69,24 @@ def write(path: Path, before: bytes | None, after: bytes) -> Written:
 
 
 def last(path: Path | None = None) -> Written | None:
-    """The newest write of `path`, or of any file, that was not undone."""
-    log = backups() / "log.jsonl"
-    if not log.is_file():
-        return None
+    """The newest write of `path`, or of any file, that was not undone. Raises ConfigError.
+
+    A file that holds what it held before a write does not count as written: that write was cut off, or taken back.
+    """
     wanted = os.path.realpath(path) if path else None
     undone: set[tuple[str, float]] = set()
-    for line in reversed(log.read_text("utf-8").splitlines()):
-        item = json.loads(line)
+    for item in reversed(_noted()):
         if "undone" in item:
-            undone.add((item["path"], item["undone"]))
-        elif (item["path"], item["at"]) not in undone and wanted in (None, item["path"]):
-            return Written(**item)
+            undone.add((str(item.get("path")), item["undone"]))
+            continue
+        try:
+            done = Written(**item)
+        except TypeError:
+            continue
+        if (done.path, done.at) in undone or wanted not in (None, done.path):
+            continue
+        if done.before == done.after or _sum(read(Path(done.path))) != done.before:
+            return done
     return None
 
 
@@ -95,15 +101,40 @@ def undo(done: Written) -> None:
         )
     try:
         if done.backup:
-            _put(path, Path(done.backup).read_bytes(), path.stat().st_mode & 0o777)
+            atomic.replace_file(path, Path(done.backup).read_bytes(), path.stat().st_mode & 0o777)
         else:
-            path.unlink()
-        with (backups() / "log.jsonl").open("a", encoding="utf-8") as log:
-            log.write(json.dumps({"path": done.path, "undone": done.at}) + "\n")
+            atomic.remove_file(path)
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be restored: {error.strerror or error}.", f"Its backup is {done.backup}."
         ) from error
+    try:
+        _note({"path": done.path, "undone": done.at})
+    except OSError as error:
+        raise ConfigError(
+            f"{path} is as it was before, but that could not be noted: {error.strerror or error}.",
+            f"Make room on the disk that holds {backups()}.",
+        ) from error
+
+
+def _note(fields: dict[str, Any]) -> None:
+    """Write one line of the log. Raises OSError."""
+    log = backups() / "log.jsonl"
+    line = json.dumps(fields).encode("ascii") + b"\n"
+    atomic.append_line(log, line)
+
+
+def _noted() -> list[dict[str, Any]]:
+    """The lines of the log, oldest first; one that was cut off is left out."""
+    found = []
+    for line in (read(backups() / "log.jsonl") or b"").split(b"\n"):
+        try:
+            item = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(item, dict):
+            found.append(item)
+    return found
 
 
 def _still(path: Path, before: bytes | None) -> None:
@@ -116,18 +147,3 @@ def _still(path: Path, before: bytes | None) -> None:
 
 def _sum(data: bytes | None) -> str:
     return hashlib.sha256(data).hexdigest() if data is not None else ""
-
-
-def _put(path: Path, data: bytes, mode: int) -> None:
-    """Write a whole file or nothing of it."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

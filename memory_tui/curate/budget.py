@@ -104,6 +104,21 @@ def measure(data: bytes | None, host: Host, name: str = "MEMORY.md") -> Budget:
     return _claude(text, host) if host.name == "claude-code" else _openclaw(text, host, name)
 
 
+def kept(text: str, host: Host, name: str = "MEMORY.md") -> str:
+    """`text` of the note `name` as OpenClaw puts it into a prompt: whole, or head and tail around its marker."""
+    whole = text.rstrip(js.WHITESPACE)
+    length = js.utf16_len(whole)
+    if length <= host.limit:
+        return text
+    head, tail = shares(length, host.limit, name, newer=host.newer)
+    if head >= length - tail:
+        return whole
+    first, last = whole[: _at(whole, head, forward=False)], whole[_at(whole, length - tail, forward=True) :]
+    if host.newer and host.limit - _long_marker(0, 0, length, name) - 2 < _FEWEST:
+        return f"{first}[…truncated {head}+{tail}/{length}]{last}"
+    return "\n".join(filter(None, (first, _marker(head, tail, length, name), last)))
+
+
 def effect(before: bytes | None, after: bytes | None, host: Host) -> str:
     """What a change of the note does to its budget, as a sentence."""
     old, new = measure(before, host), measure(after, host)
@@ -145,7 +160,12 @@ def _newer_shares(length: int, limit: int, name: str) -> tuple[int, int]:
 
 
 def _long_marker(head: int, tail: int, length: int, name: str) -> int:
-    return js.utf16_len(
+    return js.utf16_len(_marker(head, tail, length, name))
+
+
+def _marker(head: int, tail: int, length: int, name: str) -> str:
+    """What OpenClaw puts between head and tail of a file that it cut."""
+    return (
         f"\n[...truncated, read {name} for full content...]\n"
         f"…(truncated {name}: kept {head}+{tail} chars of {length})…\n"
     )

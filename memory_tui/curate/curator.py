@@ -6,8 +6,9 @@ a worker thread. Planning reads one or two notes.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +20,8 @@ from memory_tui.curate.journal import KEEP_DAYS, Entry, Journal, place
 from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.outside import Lent
 from memory_tui.curate.plans import Planner
-from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay
-from memory_tui.curate.write import Touching, Written, current, planned, standing, write
+from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
+from memory_tui.curate.write import Touching, Written, current, deadline, moved_on, planned, standing, write
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.workspace.roots import Roots
 
@@ -68,21 +69,34 @@ class Curator:
 
     # --- making ----------------------------------------------------------------------------------------------------
 
-    def apply(self, change: Change, *, merging: bool = True) -> Done:
+    def apply(self, change: Change, *, merging: bool = True, draft: int = 0) -> Done:
         """Make `change`. What others changed meanwhile is kept by a merge where it does not touch.
 
-        Raises Conflict, with the text kept as a draft, when it touches or with `merging` off; ReadOnly, Busy,
-        NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
+        `draft` is the one that an earlier attempt left: it goes when the change is made, and holds the newer text when
+        it is not. Raises Conflict, with the text kept as a draft, when it touches or with `merging` off; ReadOnly,
+        Busy, NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
         """
-        return self._make(change, merging=merging)
+        return self._make(change, merging=merging, draft=draft)
+
+    def resolve(self, conflict: Conflict, data: bytes) -> Done:
+        """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
+        view = conflict.views[0]
+        # Where others removed the note, nothing is what they left of it.
+        chosen = data if data or view.theirs is not None else None
+        files = tuple(
+            replace(file, before=view.theirs, after=chosen) if file.path == view.path else file
+            for file in conflict.change.files
+        )
+        change = replace(conflict.change, files=files)
+        return self._make(change, merging=True, undoes=conflict.undoes, redoes=conflict.redoes, draft=conflict.draft)
 
     def remember(self, text: str) -> Done:
         """Append `text` with the time to today's log, whatever others write to it. Raises like `apply`."""
         try:
             return self.apply(self.plan.remember(text))
-        except Conflict:
-            # Somebody has begun today's log meanwhile.
-            return self.apply(self.plan.remember(text))
+        except Conflict as error:
+            # Somebody has begun today's log in another way, or has gone on in its last line.
+            return self.apply(self.plan.remember(text), draft=error.draft)
 
     def undo(self, number: int | None = None, *, merging: bool = False) -> Done:
         """Take back change `number`, or the last one that is not taken back yet.
@@ -157,7 +171,10 @@ class Curator:
     def forget_draft(self, number: int) -> None:
         """Throw a draft away. Raises EditRefused when there is none of that number."""
         with self.journal.locked():
-            self.journal.forget(_chosen(self.drafts(), number, "", "The journal lists the drafts."))
+            found = next((entry for entry in self.drafts() if entry.id == number), None)
+            if found is None:
+                raise EditRefused(f"There is no draft {number}.", "The journal lists the drafts.")
+            self.journal.forget(found)
 
     def trash(self) -> tuple[Entry, ...]:
         """Notes and lines that were moved to the trash, newest first; `undo` of one brings it back."""
@@ -170,17 +187,15 @@ class Curator:
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _undo(self, number: int | None) -> tuple[Entry, Change]:
-        target = _chosen(
-            self.undoable(), number, "Nothing is left to undo.", "Every change of the journal is taken back."
-        )
-        last = _last(self.journal.entries(), target, undone=False)
+        entries = self.journal.entries()
+        target = _chosen(self.undoable(), number, entries, "undo")
+        last = _last(entries, target, undone=False)
         return target, self._back(last, "undo", f"Undo: {target.title}")
 
     def _redo(self, number: int | None) -> tuple[Entry, Change]:
-        target = _chosen(
-            self.redoable(), number, "Nothing is left to redo.", "Only what was undone last can be made again."
-        )
-        last = _last(self.journal.entries(), target, undone=True)
+        entries = self.journal.entries()
+        target = _chosen(self.redoable(), number, entries, "redo")
+        last = _last(entries, target, undone=True)
         return target, self._back(last, "redo", f"Redo: {target.title}")
 
     def _back(self, entry: Entry, kind: str, title: str) -> Change:
@@ -190,24 +205,29 @@ class Curator:
             kind, title, tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
         )
 
-    def _make(self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0) -> Done:
+    def _make(self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0) -> Done:
         if self.read_only:
             raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
         with self.journal.locked():
             recover.recover(self.roots, self.journal)
             self._prune()
-            files = self._planned(change, merging=merging)
-            nothing = not files
-            if nothing and not undoes and not redoes:
-                raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
-            # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
-            files = files or change.files
-            was = [standing(self.roots, file.path) for file in files]
-            entry = self.journal.begin(replace(change, files=files), was, undoes=undoes, redoes=redoes)
-            written = self._write(entry, change, () if nothing else files)
-            written += [Written(file.path, file.before, file.after) for file in files if nothing]
-            made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
-            entry = self.journal.settle(entry, "done", made, left=self._clear(entry, written))
+            until, first = deadline(), True
+            while True:
+                try:
+                    files = self._planned(change, merging=merging)
+                except Touching as news:
+                    raise self._conflict(change, news.view, draft, undoes, redoes) from None
+                if not files and first and not undoes and not redoes:
+                    raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
+                first = False
+                try:
+                    entry, made = self._attempt(change, files, until, undoes=undoes, redoes=redoes)
+                    break
+                except Touching as news:
+                    # It came to touch while it was written; whether it does still shows when it is planned again.
+                    if time.monotonic() > until:
+                        raise self._conflict(change, news.view, draft, undoes, redoes) from None
+            self._forget(draft)
         self._tell(change.paths)
         asked = {file.path: (file.before, file.after) for file in change.files}
         return Done(
@@ -216,12 +236,32 @@ class Curator:
             tuple(file.path for file in made if asked[file.path] != (file.before, file.after)),
         )
 
-    def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
-        """The notes that differ, as they are now with the change in them. Raises Conflict, ReadOnly."""
+    def _attempt(
+        self, change: Change, files: tuple[FileChange, ...], until: float, *, undoes: int, redoes: int
+    ) -> tuple[Entry, tuple[FileChange, ...]]:
+        """Write `files`, which `change` was planned to. Raises Touching; then what was written is taken back."""
+        nothing = not files
+        # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
+        files = files or change.files
+        was = [standing(self.roots, file.path) for file in files]
+        entry = self.journal.begin(replace(change, files=files), was, undoes=undoes, redoes=redoes)
+        written = self._write(entry, () if nothing else files, until)
+        written += [Written(file.path, file.before, file.after) for file in files if nothing]
+        made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
         try:
-            files = tuple(planned(self.roots, file, merging=merging) for file in change.files)
-        except Touching as news:
-            raise self._conflict(change, news.view) from None
+            return self.journal.settle(entry, "done", made, left=self._clear(entry, written)), made
+        except EditRefused as error:
+            self._tell(change.paths)
+            raise Unfinished(
+                f"The change is made, but the journal could not note that it is whole: {error.message}",
+                "The next start, or the next change, notes it; undo works from then on.",
+            ) from None
+
+    def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
+        """The notes that differ, as they are now with the change in them. Raises Touching, ReadOnly."""
+        begins = change.kind in ("capture", "edit")
+        files = moved_on(self.roots, change.files) if merging else change.files
+        files = tuple(planned(self.roots, file, merging=merging, begins=begins) for file in files)
         files = tuple(file for file in files if file.before != file.after)
         for file in files:
             with parent(self.roots, file.path) as (folder, name):
@@ -229,18 +269,33 @@ class Curator:
                     swap.refuse_unwritable(folder, name, file.path)
         return files
 
-    def _write(self, entry: Entry, change: Change, files: tuple[FileChange, ...]) -> list[Written]:
+    def _write(self, entry: Entry, files: tuple[FileChange, ...], until: float) -> list[Written]:
         written: list[Written] = []
         try:
             for number, file in enumerate(files):
-                written.append(write(self.roots, file, swap.tag(entry.id, number)))
-        except Touching as news:
+                written.append(write(self.roots, file, swap.tag(entry.id, number), until))
+        except Touching:
             self._take_back(entry, written, "somebody else changed the same lines")
-            raise self._conflict(change, news.view) from None
+            raise
         except MemoryTuiError as error:
-            self._take_back(entry, written, error.message)
+            self._stopped(entry, files[len(written)], written, error)
             raise
         return written
+
+    def _stopped(self, entry: Entry, file: FileChange, written: list[Written], error: MemoryTuiError) -> None:
+        """After `file` could not be written: all notes as they were, or Unfinished raised, and the intent stays."""
+        if isinstance(error, Unfinished):
+            raise error
+        try:
+            made = recover.is_made(file, current(self.roots, file.path))
+        except MemoryTuiError:
+            made = True
+        if made and file.before != file.after:
+            raise Unfinished(
+                f"{error.message} It may hold the change already.",
+                "The next start, or the next change, looks at it and settles it.",
+            ) from None
+        self._take_back(entry, written, error.message)
 
     def _take_back(self, entry: Entry, written: list[Written], reason: str) -> None:
         """Bring back the notes that were written before another one could not be."""
@@ -248,14 +303,24 @@ class Curator:
         for number, file in reversed(list(enumerate(written))):
             try:
                 write(self.roots, FileChange(file.path, file.after, file.before), swap.tag(entry.id, number) + "b")
-            except (Touching, MemoryTuiError) as error:
+            except Touching as news:
                 half = f"; {file.path} keeps its part, because it has changed again"
-                if isinstance(error, Touching):
-                    self.journal.draft(error.view, entry.title)
+                self.journal.draft(news.view, entry.title)
+            except MemoryTuiError as error:
+                raise Unfinished(
+                    f"{reason} {file.path} was changed before, and could not be changed back: {error.message}",
+                    "The next start, or the next change, finishes the whole or takes it back.",
+                ) from None
         self._clear(entry, written)
         self.journal.settle(entry, "refused", reason=reason + half)
 
-    def _conflict(self, change: Change, view: ThreeWay) -> Conflict:
+    def _forget(self, draft: int) -> None:
+        """Do without a draft whose text is in the note now. Only while locked."""
+        found = next((entry for entry in self.drafts() if entry.id == draft), None)
+        if found is not None:
+            self.journal.forget(found)
+
+    def _conflict(self, change: Change, view: ThreeWay, draft: int, undoes: int, redoes: int) -> Conflict:
         what = "was removed" if view.theirs is None else "is there already" if view.base is None else "has changed"
         if change.kind in ("undo", "redo"):
             # The journal has this text already.
@@ -264,13 +329,21 @@ class Curator:
                 if view.merged is not None
                 else "Change the note by hand; the journal shows the old text."
             )
-            return Conflict(f"{view.path} {what} since. Nothing was written.", step, (view,))
-        draft = self.journal.draft(view, change.title)
+            return Conflict(
+                f"{view.path} {what} since. Nothing was written.",
+                step,
+                (view,),
+                change=change,
+                undoes=undoes,
+                redoes=redoes,
+            )
+        kept = self.journal.draft(view, change.title, draft)
         return Conflict(
             f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",
-            f"Your text is kept as draft {draft.id} of the journal; look at both and make the change again.",
+            f"Your text is kept as draft {kept.id} of the journal; look at both and make the change again.",
             (view,),
-            draft.id,
+            kept.id,
+            change=change,
         )
 
     def _clear(self, entry: Entry, written: list[Written]) -> tuple[str, ...]:
@@ -281,10 +354,13 @@ class Curator:
                 if folder is None:
                     continue
                 hidden = swap.tag(entry.id, number)
-                if number < len(written) and not written[number].final:
-                    left += folder.names(hidden)
-                else:
-                    swap.clear(folder, hidden)
+                if number >= len(written) or written[number].final:
+                    with contextlib.suppress(OSError):
+                        # What cannot be removed is looked at again by the next start.
+                        swap.clear(folder, hidden)
+                        # Else they may come back when the power goes, and nobody would look for them.
+                        folder.sync()
+                left += folder.names(hidden)
         return tuple(left)
 
     def _prune(self) -> None:
@@ -297,11 +373,27 @@ class Curator:
             self._changed(paths)
 
 
-def _chosen(stack: tuple[Entry, ...], number: int | None, message: str, step: str) -> Entry:
+def _chosen(stack: tuple[Entry, ...], number: int | None, entries: Sequence[Entry], kind: str) -> Entry:
+    """Change `number` of the `stack` of what can be undone or redone, its first without one. Raises EditRefused."""
     found = next((entry for entry in stack if number in (None, entry.id)), None)
-    if found is None:
-        raise EditRefused(message if number is None else f"Change {number} cannot be taken from here.", step)
-    return found
+    if found is not None:
+        return found
+    done = [entry for entry in entries if entry.state == "done"]
+    verb = "taken back" if kind == "undo" else "made again"
+    there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
+    if not done:
+        raise EditRefused(
+            f"Nothing is left to {kind}." if number is None else f"There is no change {number}.",
+            "No note was changed so far.",
+        )
+    if number is None:
+        raise EditRefused(f"Nothing is left to {kind}.", "memory-tui journal lists what was changed.")
+    if number not in {entry.id for entry in entries}:
+        raise EditRefused(
+            f"There is no change {number}; the journal has {entries[0].id} to {entries[-1].id}.",
+            there or "memory-tui journal lists them.",
+        )
+    raise EditRefused(f"Change {number} cannot be {verb} now.", there or "memory-tui journal says what became of it.")
 
 
 def _stacks(entries: tuple[Entry, ...]) -> tuple[list[Entry], list[Entry]]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from memory_tui.core import atomic
 from memory_tui.curate.suggestion import Suggestion
-from memory_tui.errors import EditRefused
+from memory_tui.errors import EditRefused, IndexBusy, IndexUnavailable
 from memory_tui.index import lock
 
 _FOREVER = "keep"
@@ -67,17 +66,20 @@ class Decisions:
 
     def _set(self, identifier: str, value: str | float | None) -> bool:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            atomic.make_folder(self._path.parent)
             with lock.wait_for(self._path, threading.Event()):
                 data = self._read()
                 known = identifier in data
                 data.pop(identifier, None)
                 if value is not None:
                     data[identifier] = value
-                handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=".inbox.")
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(data, file)
-                Path(name).replace(self._path)
+                atomic.replace_file(self._path, json.dumps(data).encode("ascii"))
+        except IndexBusy as error:
+            raise EditRefused(
+                f"{self._path} is being written by another memory-tui.", "Try again in a moment."
+            ) from error
+        except IndexUnavailable as error:
+            raise EditRefused(error.message, "Check permissions and free space.") from error
         except OSError as error:
             raise EditRefused(
                 f"{self._path} cannot be written: {error.strerror or error}.", "Check permissions and free space."

@@ -5,29 +5,26 @@ relative to it.
 """
 
 # Names are relative to an open folder, which path objects cannot say.
-# ruff: noqa: PTH105, PTH108, PTH118, PTH206
+# ruff: noqa: PTH118, PTH206
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from memory_tui.core import atomic
 from memory_tui.curate.record import ReadOnly
-from memory_tui.errors import PathRefused, Unreadable
+from memory_tui.errors import EditRefused, PathRefused, Unreadable
 from memory_tui.workspace.roots import MAX_BYTES, Roots, destination
 
 _RELATIVE = os.open in os.supports_dir_fd
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_FOLDER = (errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-_AT_ONCE = 2
-"""RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS."""
-_HERE = -100
-"""AT_FDCWD of Linux, for a folder that is not held open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +40,7 @@ class Folder:
     def open(self, name: str, flags: int, mode: int = 0o600) -> int:
         """A descriptor of `name`, never through a link. Raises OSError."""
         path, at = self._at(name)
-        return (
-            os.open(path, flags | _NO_FOLLOW, mode, dir_fd=at)
-            if at is not None
-            else os.open(path, flags | _NO_FOLLOW, mode)
-        )
+        return atomic.calls.open(path, flags | _NO_FOLLOW, mode, at)
 
     def status(self, name: str) -> os.stat_result | None:
         """What `name` is, without following it; None when nothing is there."""
@@ -60,32 +53,23 @@ class Folder:
     def rename(self, old: str, new: str) -> None:
         """Give `old` the name `new`, in the place of whatever has it."""
         (source, at), (target, _) = self._at(old), self._at(new)
-        os.replace(source, target) if at is None else os.replace(source, target, src_dir_fd=at, dst_dir_fd=at)
+        atomic.calls.replace(source, target, at)
 
     def link(self, old: str, new: str) -> None:
         """Give `old` the second name `new`. Raises FileExistsError, and OSError where there are no hard links."""
         (source, at), (target, _) = self._at(old), self._at(new)
-        os.link(source, target) if at is None else os.link(source, target, src_dir_fd=at, dst_dir_fd=at)
+        atomic.calls.link(source, target, at)
 
     def exchange(self, one: str, other: str) -> bool:
         """Let two files change names in one step; False where system or file system cannot."""
-        call = _exchange_call()
-        if call is None:
-            return False
         (first, at), (second, _) = self._at(one), self._at(other)
-        where = _HERE if at is None else at
-        if call(where, os.fsencode(first), where, os.fsencode(second), _AT_ONCE) == 0:
-            return True
-        number = ctypes.get_errno()
-        if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP):
-            return False
-        raise OSError(number, os.strerror(number), one)
+        return atomic.calls.exchange(first, second, at)
 
     def remove(self, name: str) -> None:
         """Remove `name` if it is there."""
         path, at = self._at(name)
         try:
-            os.unlink(path) if at is None else os.unlink(path, dir_fd=at)
+            atomic.calls.unlink(path, at)
         except FileNotFoundError:
             return
 
@@ -96,14 +80,8 @@ class Folder:
 
     def sync(self) -> None:
         """Have the names themselves written to the disk, where a folder can be."""
-        if self.descriptor < 0:
-            return
-        try:
-            os.fsync(self.descriptor)
-        except OSError as error:
-            # Some file systems have nothing to do here and say so in this way.
-            if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
-                raise
+        if self.descriptor >= 0:
+            atomic.sync_folder(self.descriptor)
 
     def read(self, name: str) -> bytes | None:
         """The bytes of `name`, None when nothing is there. Raises PathRefused for anything but a regular file."""
@@ -157,6 +135,10 @@ def parent(roots: Roots, path: str, *, make: bool = False) -> Iterator[tuple[Fol
     except PermissionError:
         raise ReadOnly(f"The folder of {stored} may not be entered or made.", "Check its permissions.") from None
     except OSError as error:
+        if error.errno not in _NO_FOLDER:
+            raise EditRefused(
+                f"The folder of {stored} cannot be used: {error.strerror}.", "Check the disk and the space on it."
+            ) from None
         raise PathRefused(
             f"The folder of {stored} cannot be used: {error.strerror}.",
             "Only folders that are reached without symbolic links are used.",
@@ -173,9 +155,10 @@ def _make(root: str, folders: list[str]) -> None:
     for folder in folders:
         at = os.path.join(at, folder)
         try:
-            os.mkdir(at)  # noqa: PTH102
+            atomic.calls.mkdir(at)
         except FileExistsError:
             continue
+        atomic.sync_folder(Path(at).parent)
 
 
 def _descend(root: str, folders: list[str]) -> int:
@@ -192,11 +175,3 @@ def _descend(root: str, folders: list[str]) -> int:
         os.close(at)
         raise
     return at
-
-
-def _exchange_call() -> ctypes._NamedFuncPointer | None:
-    """The C function that exchanges two names; None where there is none."""
-    name = {"linux": "renameat2", "darwin": "renameatx_np"}.get(sys.platform)
-    if name is None:
-        return None
-    return getattr(ctypes.CDLL(None, use_errno=True), name, None)

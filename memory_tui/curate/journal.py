@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from memory_tui.core import atomic
 from memory_tui.curate.record import Busy, Change, FileChange, ThreeWay
 from memory_tui.errors import EditRefused, IndexUnavailable
 from memory_tui.index.lock import WriterLock
@@ -81,7 +82,10 @@ def place(workspace: Path) -> Path:
 
 
 class Journal:
-    """The journal in `folder`, made when the first change is written. Every method may raise EditRefused."""
+    """The journal in `folder`, made when the first change is written. Every method may raise EditRefused.
+
+    What a writing method returned from is whole and flushed; what it raised from is not there.
+    """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
@@ -184,13 +188,13 @@ class Journal:
         """Do without a draft from now on."""
         self.put(replace(entry, state="refused", reason="the draft was thrown away"))
 
-    def draft(self, view: ThreeWay, title: str) -> Entry:
-        """Keep a text that could not be written."""
+    def draft(self, view: ThreeWay, title: str, number: int = 0) -> Entry:
+        """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
         files = (
             self._kept(FileChange(view.path, view.base, view.mine)),
             self._kept(FileChange(view.path, view.base, view.theirs)),
         )
-        return self.put(Entry(self._next(), self._clock(), "draft", "draft", title, files))
+        return self.put(Entry(number or self._next(), self._clock(), "draft", "draft", title, files))
 
     def put(self, entry: Entry) -> Entry:
         """Append one line and have it written to the disk."""
@@ -202,16 +206,18 @@ class Journal:
 
         Only while `locked`.
         """
+        atomic.sweep(self.folder / "texts")
         entries = self.entries()
         limit = self._clock() - days * 86_400
         young = [entry for entry in entries if entry.at >= limit or entry.state == "intent"]
         kept = self._within(young, most)
         if len(kept) == len(entries):
             return 0
-        beside = self._file.with_suffix(".new")
-        write_private(beside, b"".join(map(_line, kept)))
-        beside.replace(self._file)
-        self._sweep({name for entry in kept for name in _texts(entry)})
+        try:
+            atomic.replace_file(self._file, b"".join(map(_line, kept)))
+            self._sweep({name for entry in kept for name in _texts(entry)})
+        except OSError as error:
+            raise _broken(self._file, error) from None
         return len(entries) - len(kept)
 
     def _within(self, entries: list[Entry], most: int) -> list[Entry]:
@@ -229,7 +235,7 @@ class Journal:
     def _sweep(self, named: set[str]) -> None:
         for blob in (self.folder / "texts").iterdir():
             if blob.stem not in named:
-                blob.unlink(missing_ok=True)
+                atomic.calls.unlink(blob)
 
     def _next(self) -> int:
         entries = self.entries()
@@ -237,7 +243,7 @@ class Journal:
 
     def _make(self) -> None:
         try:
-            (self.folder / "texts").mkdir(mode=0o700, parents=True, exist_ok=True)
+            atomic.make_folder(self.folder / "texts")
             self.folder.chmod(0o700)
         except OSError as error:
             raise _broken(self.folder, error) from None
@@ -253,28 +259,23 @@ class Journal:
             return None
         name = _name(data)
         blob = self._blob(name)
-        if not blob.exists():
+        if not self._holds(blob, data):
             try:
-                beside = blob.with_suffix(".new")
-                write_private(beside, zlib.compress(data, 1))
-                beside.replace(blob)
+                atomic.replace_file(blob, zlib.compress(data, 1))
             except OSError as error:
                 raise _broken(blob, error) from None
         return name
 
+    def _holds(self, blob: Path, data: bytes) -> bool:
+        """Whether the text is kept already, and not damaged since."""
+        try:
+            return zlib.decompress(blob.read_bytes()) == data
+        except (OSError, zlib.error):
+            return False
+
     def _append(self, line: bytes) -> None:
         try:
-            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                size = os.fstat(descriptor).st_size
-                # A line that was cut off by a crash is ended, so that it does not swallow this one.
-                os.lseek(descriptor, max(0, size - 1), os.SEEK_SET)
-                if size and os.read(descriptor, 1) != b"\n":
-                    line = b"\n" + line
-                os.write(descriptor, line)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            atomic.append_line(self._file, line)
         except OSError as error:
             raise _broken(self._file, error) from None
 
@@ -313,18 +314,6 @@ def _parsed(line: bytes) -> Entry | None:
 
 def _name(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Make the file `path` of `data`, for its user alone, and have it on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _broken(path: Path, error: OSError) -> EditRefused:

@@ -30,11 +30,11 @@ class Quiet(Enum):
 if sys.platform == "linux":
     import fcntl
 
-    def _try(descriptor: int) -> Quiet:
+    def _try(descriptor: int, *, writing: bool = False) -> Quiet:
         try:
             # The signal that tells of a waiting writer would end the process; this one is ignored by default.
             fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
-            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK if writing else fcntl.F_RDLCK)
         except OSError as error:
             # A lease on a file of somebody else, or on a file system without leases, is refused with other errors.
             return Quiet.WRITER if error.errno == errno.EAGAIN else Quiet.UNKNOWN
@@ -49,8 +49,8 @@ if sys.platform == "linux":
         return fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 else:
 
-    def _try(descriptor: int) -> Quiet:
-        del descriptor
+    def _try(descriptor: int, *, writing: bool = False) -> Quiet:
+        del descriptor, writing
         return Quiet.UNKNOWN
 
     def give_back(descriptor: int) -> None:
@@ -74,6 +74,18 @@ def quiet(descriptor: int, seconds: float) -> Quiet:
     if found is Quiet.UNKNOWN:
         _rest(descriptor, until)
     return found
+
+
+def alone(descriptor: int, seconds: float) -> bool:
+    """Wait up to `seconds` until nobody else has the file open; then it is ours until `give_back`, even to read.
+
+    `descriptor` must be open for reading and writing, and be the only one of this process. False where somebody else
+    keeps the file open, or where the system does not tell.
+    """
+    until = time.monotonic() + seconds
+    while (found := _try(descriptor, writing=True)) is Quiet.WRITER and time.monotonic() < until:
+        time.sleep(_PAUSE_SECONDS)
+    return found is Quiet.HELD
 
 
 def _rest(descriptor: int, until: float) -> None:

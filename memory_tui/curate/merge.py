@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal
 
 Side = Literal["same", "mine", "theirs", "both", "appended", "conflict"]
@@ -50,6 +50,15 @@ class Merge:
         """The hunks that a person must decide."""
         return tuple(hunk for hunk in self.hunks if hunk.side == "conflict")
 
+    @property
+    def united(self) -> bytes:
+        """The merged text with the lines of both, theirs first, where there is a conflict."""
+        return b"".join(
+            line
+            for hunk in self.hunks
+            for line in ((*hunk.theirs, *hunk.mine) if hunk.side == "conflict" else hunk.lines)
+        )
+
 
 def merge(base: bytes | None, mine: bytes | None, theirs: bytes | None, *, mine_first: bool = False) -> Merge:
     """Merge two changes of `base`; None is a note that is not there, which merges only with what left it alone.
@@ -72,6 +81,12 @@ def merge(base: bytes | None, mine: bytes | None, theirs: bytes | None, *, mine_
     open_ends = [text == before for text, before in zip(closed, (base, mine, theirs), strict=True)]
     ended = open_ends[1] if open_ends[1] != open_ends[0] else open_ends[2]
     return Merge(hunks, merged if ended else merged.removesuffix(end))
+
+
+def common_head(one: bytes, other: bytes) -> bytes | None:
+    """The lines with which both begin, None when there are none."""
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(_lines(one), _lines(other), strict=False))
+    return b"".join(line for line, _ in pairs) or None
 
 
 def _whole(side: Side, base: bytes | None, mine: bytes | None, theirs: bytes | None, merged: bytes | None) -> Merge:

@@ -75,6 +75,13 @@ class Busy(EditRefused):
     exit_status = 1
 
 
+class Unfinished(EditRefused):
+    """A change that an error of the disk cut off. The journal has its texts; the next start or change settles it."""
+
+    code = "unfinished"
+    exit_status = 1
+
+
 class NothingToChange(EditRefused):
     """The note is already as it should become."""
 
@@ -82,12 +89,25 @@ class NothingToChange(EditRefused):
 
 
 class Conflict(EditRefused):
-    """Somebody else changed the same lines. `views` show all three texts; `draft` is where the journal keeps mine."""
+    """Somebody else changed the same lines. `views` show all three texts; `draft` is where the journal keeps mine.
+
+    `change` is what was to be made, of all its notes; `undoes` and `redoes` as for an entry of the journal.
+    """
 
     code = "conflict"
     exit_status = 1
 
-    def __init__(self, message: str, next_step: str, views: tuple[ThreeWay, ...], draft: int = 0) -> None:
+    def __init__(
+        self,
+        message: str,
+        next_step: str,
+        views: tuple[ThreeWay, ...],
+        draft: int = 0,
+        *,
+        change: Change,
+        undoes: int = 0,
+        redoes: int = 0,
+    ) -> None:
         super().__init__(message, next_step)
-        self.views = views
-        self.draft = draft
+        self.views, self.draft = views, draft
+        self.change, self.undoes, self.redoes = change, undoes, redoes

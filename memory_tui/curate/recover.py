@@ -12,26 +12,34 @@ from memory_tui.curate.lease import Quiet
 from memory_tui.curate.merge import merge
 from memory_tui.curate.record import FileChange, ThreeWay
 from memory_tui.curate.write import Touching, current, write
-from memory_tui.errors import MemoryTuiError
+from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.workspace.roots import Roots
 
 CUT_OFF = "cut off before a note was written"
 FINISHED = "cut off and finished at the next start"
 TAKEN_BACK = "cut off and taken back at the next start"
+CUT_OUT = "cut off while it was written, and taken back at the next start"
+WAITS = "cut off, and not settled yet"
 HALF = "cut off, and other changes since then leave it half done"
+_SURELY = 16
+"""So many bytes of a line that was cut off tell it from a line of somebody else."""
 
 
 def recover(roots: Roots, journal: Journal) -> tuple[Entry, ...]:
     """Settle every change that was cut off, and look after files that a writer had kept open. While locked.
 
-    Returns what was settled, each with its reason.
+    Returns what was settled, each with its reason; what the disk does not allow to be settled stays an intent.
     """
     settled = []
     for entry in journal.entries():
-        if entry.state == "intent":
-            settled.append(_settled(roots, journal, entry))
-        elif entry.left:
-            _late(roots, journal, entry)
+        try:
+            if entry.state == "intent":
+                settled.append(_settled(roots, journal, entry))
+            elif entry.left:
+                _late(roots, journal, entry)
+        except (OSError, EditRefused) as error:
+            reason = error.message.rstrip(".") if isinstance(error, EditRefused) else error.strerror
+            settled.append(replace(entry, reason=f"{WAITS}: {reason}"))
     return tuple(settled)
 
 
@@ -55,9 +63,10 @@ def _settled(roots: Roots, journal: Journal, entry: Entry) -> Entry:
     try:
         change = journal.change_of(entry)
         files = [_with_late(roots, file, swap.tag(entry.id, n)) for n, file in enumerate(change.files)]
+        torn = [_without_part(roots, file) for file in files]
         made = [is_made(file, current(roots, file.path)) for file in files]
         if not any(made):
-            state, reason = "refused", CUT_OFF
+            state, reason = "refused", CUT_OUT if any(torn) else CUT_OFF
         else:
             state, reason = _finish(roots, journal, entry, files, made)
         for number, file in enumerate(files):
@@ -65,6 +74,8 @@ def _settled(roots: Roots, journal: Journal, entry: Entry) -> Entry:
         if state == "refused":
             return journal.settle(entry, "refused", reason=reason)
         return journal.settle(entry, "done", [_as_it_is(roots, file) for file in files], reason=reason)
+    except EditRefused:
+        raise
     except MemoryTuiError as error:
         return journal.settle(entry, "refused", reason=f"{HALF}: {error.message}")
 
@@ -85,8 +96,46 @@ def _finish(roots: Roots, journal: Journal, entry: Entry, files: list[FileChange
                 back = replace(file, before=file.after, after=file.before)
                 write(roots, back, swap.tag(entry.id, number) + "b")
         return "refused", TAKEN_BACK
-    except (Touching, MemoryTuiError):
+    except Touching:
         return "done", HALF
+
+
+def _without_part(roots: Roots, file: FileChange) -> bool:
+    """Take the first part of added lines out, where the note has it and not the rest; whether it had."""
+    with parent(roots, file.path) as (folder, name):
+        now = folder.read(name) if folder is not None else None
+        if folder is None or now is None or is_made(file, now):
+            return False
+        found = part_of(file, now)
+        if found is not None:
+            swap.take_out(folder, name, *found)
+        return found is not None
+
+
+def part_of(change: FileChange, now: bytes) -> tuple[int, bytes] | None:
+    """Where `now` holds a first part of the lines that `change` adds, and which; None when it surely holds none.
+
+    At the end of what was there before a part of any length counts. Behind lines of others it must be long enough that
+    it is surely ours, and begin a line.
+    """
+    before, after = change.before, change.after
+    if before is None or after is None or not after.startswith(before) or not now.startswith(before):
+        return None
+    added, tail = after[len(before) :], now[len(before) :]
+    if tail and added.startswith(tail):
+        return len(before), tail
+    low, high, at = _SURELY - 1, len(added), -1
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = _at_line_start(tail, added[:middle])
+        low, high, at = (middle, high, found) if found >= 0 else (low, middle, at)
+    return (len(before) + at, added[:low]) if at >= 0 else None
+
+
+def _at_line_start(text: bytes, part: bytes) -> int:
+    if text.startswith(part):
+        return 0
+    return text.find(b"\n" + part) + 1 or -1
 
 
 def _with_late(roots: Roots, file: FileChange, hidden: str) -> FileChange:

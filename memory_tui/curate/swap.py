@@ -11,12 +11,15 @@ after the change of names `.new` (or `.old` where names cannot be exchanged) is 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from memory_tui.core import atomic
 from memory_tui.curate import lease
 from memory_tui.curate.folder import Folder, contents
 from memory_tui.curate.lease import Quiet
@@ -26,6 +29,9 @@ PART, NEW, OLD = ".part", ".new", ".old"
 WAIT_SECONDS = 1.0
 """How long a note that somebody has open to write is waited for."""
 _LATE_SECONDS = 3.0
+HALF_SECONDS = 0.3
+"""How long a note that ends in the middle of a line is waited for after it was written: the rest may be on its way."""
+_PAUSE_SECONDS = 0.002
 _STAY_SECONDS = 0.01
 """How long the lease on a replaced file is kept, for a writer who had found it and not opened it yet."""
 
@@ -36,6 +42,14 @@ class Moved(Exception):
     def __init__(self, theirs: bytes | None) -> None:
         super().__init__("the note changed")
         self.theirs = theirs
+
+
+class Torn(OSError):
+    """A part of a text came into the note, because of `why`, and could not be taken out again, because of `stays`."""
+
+    def __init__(self, why: OSError, stays: OSError) -> None:
+        super().__init__(why.errno, why.strerror)
+        self.stays = stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +75,17 @@ def write_beside(
     folder.remove(hidden + PART)
     descriptor = folder.open(hidden + PART, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if like or mode else 0o666)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        atomic.write_all(descriptor, data)
         _dress(descriptor, like, mode)
         if mtime_ns and os.utime in os.supports_fd:
             os.utime(descriptor, ns=(mtime_ns, mtime_ns))
-        os.fsync(descriptor)
+        atomic.calls.fsync(descriptor)
+        folder.rename(hidden + PART, hidden + NEW)
     except OSError:
-        folder.remove(hidden + PART)
+        _sweep(folder, hidden + PART)
         raise
     finally:
         os.close(descriptor)
-    folder.rename(hidden + PART, hidden + NEW)
 
 
 def copy_attributes(folder: Folder, name: str, hidden: str) -> None:
@@ -139,29 +151,90 @@ def remove(folder: Folder, name: str, hidden: str, before: bytes) -> Swapped:
 def append(folder: Folder, name: str, before: bytes, added: bytes) -> tuple[bytes, bytes]:
     """Add `added` at the end of the note that began as `before`, in one write; returns its content before and after.
 
-    What others add meanwhile stays where it is. Raises Moved, OSError.
+    What others add meanwhile stays where it is. Raises Moved, Torn, and OSError: then the note has nothing of `added`.
     """
-    reading = folder.open(name, os.O_RDONLY)
+    descriptor, alone = _to_append(folder, name)
     try:
-        if lease.quiet(reading, WAIT_SECONDS) is Quiet.HELD:
-            lease.give_back(reading)
-        seen = contents(reading, name)
-        if not seen.startswith(before) or (seen and not seen.endswith(b"\n")):
-            raise Moved(seen)
-        end = _write_at_end(folder, name, added, os.fstat(reading))
-        now = contents(reading, name)
-        if not same_file(os.fstat(reading), folder.status(name)) or now[end - len(added) : end] != added:
+        try:
+            seen = contents(descriptor, name)
+            if not seen.startswith(before) or (seen and not seen.endswith(b"\n")):
+                raise Moved(seen)
+            if not same_file(os.fstat(descriptor), folder.status(name)):
+                raise Moved(folder.read(name))
+            try:
+                start = atomic.append(descriptor, added)
+            except atomic.Partial as partial:
+                _take_out(descriptor, partial, alone=alone)
+                raise
+            end = start + len(added)
+            now = contents(descriptor, name)
+        finally:
+            if alone:
+                lease.give_back(descriptor)
+        if not same_file(os.fstat(descriptor), folder.status(name)) or now[start:end] != added:
             # Somebody put another file in its place, or wrote it anew.
             theirs = folder.read(name)
             if theirs is None or not theirs.startswith(now[:end]):
                 raise Moved(theirs)
-        return now[: end - len(added)], now[:end]
+        return now[:start], now[:end]
+    finally:
+        os.close(descriptor)
+
+
+def take_out(folder: Folder, name: str, start: int, piece: bytes) -> None:
+    """Take `piece`, which a change that was cut off has left at `start` of the note, out. Raises Torn."""
+    descriptor = folder.open(name, os.O_RDWR | os.O_APPEND)
+    try:
+        _take_out(descriptor, atomic.Partial(OSError(errno.EINTR, "it was cut off"), [(start, piece)]))
+    finally:
+        os.close(descriptor)
+
+
+def _to_append(folder: Folder, name: str) -> tuple[int, bool]:
+    """The note open to append to, and whether nobody else can open it until the lease is given back. Raises Moved."""
+    try:
+        descriptor = folder.open(name, os.O_RDWR | os.O_APPEND)
+        # Where nobody else has it open, nobody can come in between what is read and what is written.
+        if lease.alone(descriptor, WAIT_SECONDS / 4):
+            return descriptor, True
+        os.close(descriptor)
+        _wait_for_writers(folder, name)
+        return folder.open(name, os.O_RDWR | os.O_APPEND), False
+    except FileNotFoundError:
+        raise Moved(None) from None
+
+
+def _wait_for_writers(folder: Folder, name: str) -> None:
+    """Let somebody who is in the middle of writing the note come to an end, for a moment."""
+    reading = folder.open(name, os.O_RDONLY)
+    try:
+        if lease.quiet(reading, WAIT_SECONDS) is Quiet.HELD:
+            lease.give_back(reading)
     finally:
         os.close(reading)
 
 
+def _take_out(descriptor: int, partial: atomic.Partial, *, alone: bool = False) -> None:
+    """Take the part of a text that came into the note out again. Raises Torn where that cannot be.
+
+    `alone` tells that the lease is held already.
+    """
+    held = alone or lease.alone(descriptor, WAIT_SECONDS)
+    try:
+        start, piece = partial.pieces[-1]
+        last = len(partial.pieces) == 1 and start + len(piece) == os.fstat(descriptor).st_size
+        if not held and not last:
+            raise OSError(errno.EBUSY, "another program has the note open")
+        atomic.cut(descriptor, partial.pieces)
+    except OSError as error:
+        raise Torn(partial, error) from None
+    finally:
+        if held and not alone:
+            lease.give_back(descriptor)
+
+
 def clear(folder: Folder, hidden: str) -> None:
-    """Remove the hidden files of a change that is recorded."""
+    """Remove the hidden files of a change that is recorded. Raises OSError."""
     for name in folder.names(hidden):
         folder.remove(name)
 
@@ -203,7 +276,13 @@ class _Held:
             self._descriptor = self._folder.open(self._name, os.O_RDONLY)
         except FileNotFoundError:
             raise Moved(None) from None
-        if not self._wait(WAIT_SECONDS) and _leases_work(self._folder, self._hidden):
+        quiet = self._wait(WAIT_SECONDS)
+        while quiet and half(self._descriptor):
+            # Whoever writes the rest must find the first part where it left it.
+            self._release()
+            time.sleep(_PAUSE_SECONDS)
+            quiet = self._wait(WAIT_SECONDS)
+        if not quiet and _leases_work(self._folder, self._hidden):
             os.close(self._descriptor)
             raise Busy(f"Another program has {self._name} open to write.", "Try again when it is done.")
         return self
@@ -245,9 +324,16 @@ class _Held:
             self.leased = False
 
 
-def _stay() -> None:
-    import time
+def half(descriptor: int) -> bool:
+    """Whether an open note ends in the middle of a line that somebody wrote a moment ago."""
+    status = os.fstat(descriptor)
+    if not status.st_size or not 0 <= time.time() - status.st_mtime < HALF_SECONDS:
+        return False
+    os.lseek(descriptor, -1, os.SEEK_END)
+    return os.read(descriptor, 1) != b"\n"
 
+
+def _stay() -> None:
     time.sleep(_STAY_SECONDS)
 
 
@@ -281,27 +367,20 @@ def _link_or_copy(folder: Folder, old: str, new: str, data: bytes | None) -> Non
         content = folder.read(old) if data is None else data
         descriptor = folder.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            os.write(descriptor, content or b"")
+            atomic.write_all(descriptor, content or b"")
             _dress(descriptor, folder.status(old))
-            os.fsync(descriptor)
+            atomic.calls.fsync(descriptor)
+        except OSError:
+            _sweep(folder, new)
+            raise
         finally:
             os.close(descriptor)
 
 
-def _write_at_end(folder: Folder, name: str, added: bytes, expected: os.stat_result) -> int:
-    """Write in one call behind what is there; returns where the text ends. Raises Moved for another file."""
-    descriptor = folder.open(name, os.O_WRONLY | os.O_APPEND)
-    try:
-        if not same_file(os.fstat(descriptor), expected):
-            raise Moved(folder.read(name))
-        view = memoryview(added)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        end = os.lseek(descriptor, 0, os.SEEK_CUR)
-        os.fsync(descriptor)
-        return end
-    finally:
-        os.close(descriptor)
+def _sweep(folder: Folder, name: str) -> None:
+    """Remove a file that could not be written whole; what cannot be removed goes with the next change."""
+    with contextlib.suppress(OSError):
+        folder.remove(name)
 
 
 def _dress(descriptor: int, like: os.stat_result | None, mode: int = 0) -> None:
@@ -310,12 +389,12 @@ def _dress(descriptor: int, like: os.stat_result | None, mode: int = 0) -> None:
         return
     if like is None:
         if mode:
-            os.fchmod(descriptor, mode)
+            atomic.calls.chmod(descriptor, mode)
         return
     own = os.fstat(descriptor)
     if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
         _give(descriptor, like)
-    os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+    atomic.calls.chmod(descriptor, stat.S_IMODE(like.st_mode))
 
 
 def _give(descriptor: int, like: os.stat_result) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -11,7 +12,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_tui.curate.journal import KEEP_DAYS, write_private
+from memory_tui.core import atomic
+from memory_tui.curate.journal import KEEP_DAYS
 from memory_tui.errors import EditRefused
 
 
@@ -52,10 +54,8 @@ class Typing:
             if self._late(turn):
                 return
             try:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                beside = self._file.with_suffix(".new")
-                write_private(beside, json.dumps(line).encode("ascii"))
-                beside.replace(self._file)
+                atomic.make_folder(self._folder)
+                atomic.replace_file(self._file, json.dumps(line).encode("ascii"))
             except OSError as error:
                 raise EditRefused(
                     f"What you type is not kept against a crash: {error.strerror or error}.",
@@ -69,7 +69,7 @@ class Typing:
                 return
             try:
                 for file in self._files:
-                    file.unlink(missing_ok=True)
+                    atomic.remove_file(file)
             except OSError as error:
                 raise EditRefused(
                     f"What was typed is still kept: {error.strerror or error}.", f"Remove it from {self._folder}."
@@ -106,6 +106,7 @@ def _read(file: Path) -> Unsaved | None:
     except (OSError, ValueError, TypeError, KeyError):
         return None
     if one.at < time.time() - KEEP_DAYS * 86_400:
-        file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            atomic.remove_file(file)
         return None
     return one

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 from memory_tui.curate import swap
 from memory_tui.curate.folder import Folder, parent
-from memory_tui.curate.merge import merge
-from memory_tui.curate.record import FileChange, ReadOnly, ThreeWay
+from memory_tui.curate.merge import common_head, merge
+from memory_tui.curate.record import FileChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.swap import Moved
 from memory_tui.errors import EditRefused
 from memory_tui.workspace.roots import Roots
 
-_ROUNDS = 50
-"""So many times in a row a note may change under our hands before it is given up."""
+DEADLINE_SECONDS = 4.0
+"""How long a change is tried again when the notes change under our hands, all of its attempts together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,17 @@ def standing(roots: Roots, path: str) -> tuple[int, int]:
     return (status.st_mode & 0o7777, status.st_mtime_ns) if status else (0, 0)
 
 
-def planned(roots: Roots, change: FileChange, *, merging: bool = True) -> FileChange:
-    """`change` against what is on disk now: as it is, or merged with it. Raises Touching."""
+def planned(roots: Roots, change: FileChange, *, merging: bool = True, begins: bool = False) -> FileChange:
+    """`change` against what is on disk now: as it is, or merged with it. Raises Touching.
+
+    With `begins` a note that somebody else began meanwhile with the same lines is added to.
+    """
     theirs = current(roots, change.path)
     if theirs == change.before:
         return change
+    if begins and change.before is None and change.after is not None and theirs is not None:
+        # Two have begun the same note: what both began with is what both started from.
+        change = replace(change, before=common_head(change.after, theirs))
     if theirs == change.after:
         return replace(change, before=theirs)
     if not merging:
@@ -67,22 +74,63 @@ def planned(roots: Roots, change: FileChange, *, merging: bool = True) -> FileCh
     return replace(change, before=theirs, after=_merged(change.path, change.before, change.after, theirs))
 
 
-def write(roots: Roots, change: FileChange, hidden: str) -> Written:
-    """Make `change` on disk. Raises Touching, Busy, ReadOnly, EditRefused; then the note is as others left it."""
+def moved_on(roots: Roots, files: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+    """`files` with what others wrote meanwhile to a note that moves taken along to its new path."""
+    found = {file.path: file for file in files}
+    for gone_path, new_path in _movements(files).items():
+        gone, new = found[gone_path], found[new_path]
+        theirs = current(roots, gone_path)
+        if theirs is None or theirs == gone.before:
+            continue
+        taken = merge(gone.before, new.after, theirs).merged
+        if taken is not None:
+            found[gone_path], found[new_path] = replace(gone, before=theirs), replace(new, after=taken)
+    return tuple(found[file.path] for file in files)
+
+
+def deadline() -> float:
+    """When a change that begins now is given up, as `time.monotonic` tells it."""
+    return time.monotonic() + DEADLINE_SECONDS
+
+
+def _movements(files: tuple[FileChange, ...]) -> dict[str, str]:
+    """The new path of each note that goes while one of the same name comes, or while one comes and one goes."""
+    new = [file.path for file in files if file.before is None and file.after is not None]
+    gone = [file.path for file in files if file.before is not None and file.after is None]
+    if len(new) == len(gone) == 1:
+        return {gone[0]: new[0]}
+    by_name = {path.rpartition("/")[2]: path for path in new}
+    return {path: by_name[name] for path in gone if (name := path.rpartition("/")[2]) in by_name}
+
+
+def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> Written:
+    """Make `change` on disk. Raises Touching, Busy, ReadOnly, EditRefused; then the note is as others left it.
+
+    It is tried again until `until` (as `time.monotonic` tells it; 0: DEADLINE_SECONDS from now).
+    """
+    until = until or deadline()
     with parent(roots, change.path, make=change.after is not None) as (folder, name):
         if folder is None:
             raise EditRefused(f"The folder of {change.path} is gone.", "Look at the list of files.")
         swap.refuse_unwritable(folder, name, change.path)
         try:
-            return _rounds(folder, name, change, hidden)
+            return _rounds(folder, name, change, hidden, until)
+        except swap.Torn as torn:
+            raise Unfinished(
+                f"{_refused(torn, change.path).message} A part of the text stands in {change.path} and could not be "
+                f"taken out again: {torn.stays.strerror}.",
+                "The next start, or the next change, takes it out.",
+            ) from None
         except OSError as error:
             raise _refused(error, change.path) from None
 
 
-def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, *, late: bool = False) -> Written:
+def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, until: float, *, late: bool = False) -> Written:
     """Until the change is made. What is written `late` is older than what others add, and goes in front of it."""
     now = change
-    for number in range(_ROUNDS):
+    number = 0
+    while number <= _PATIENCE + 1 or time.monotonic() < until:
+        number += 1
         try:
             if (
                 not late
@@ -99,21 +147,21 @@ def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, *, late:
             continue
         if found.displaced == now.before:
             return Written(change.path, now.before, now.after, found.final)
-        return _joined(folder, name, now, hidden, found)
+        return _joined(folder, name, now, hidden, found, until)
     raise EditRefused(f"{change.path} changes too fast to be edited.", "Try again when it is at rest.")
 
 
-def _joined(folder: Folder, name: str, done: FileChange, hidden: str, found: swap.Swapped) -> Written:
+def _joined(folder: Folder, name: str, done: FileChange, hidden: str, found: swap.Swapped, until: float) -> Written:
     """What others wrote between the comparison and the exchange, and what was written here, in one text."""
-    both = merge(done.before, done.after, found.displaced)
+    both = merge(done.before, done.after, found.displaced, mine_first=_half(done.before, found.displaced))
     # The file that was replaced stays under its hidden name until the next one is in place.
     again = hidden + "+"
     if both.merged is None:
-        _give_back(folder, name, replace(done, before=done.after, after=found.displaced), again)
+        _give_back(folder, name, replace(done, before=done.after, after=found.displaced), again, until)
         raise Touching(ThreeWay(done.path, done.before, done.after, found.displaced, both))
     if both.merged == done.after:
         return Written(done.path, found.displaced, done.after, found.final)
-    last = _rounds(folder, name, replace(done, before=done.after, after=both.merged), again, late=True)
+    last = _rounds(folder, name, replace(done, before=done.after, after=both.merged), again, until, late=True)
     return Written(done.path, *_pair(found.displaced, both.merged, last.after), found.final and last.final)
 
 
@@ -126,16 +174,19 @@ def _pair(before: bytes | None, after: bytes, now: bytes | None) -> tuple[bytes 
     return (before, after) if without is None else (without, now)
 
 
-def _give_back(folder: Folder, name: str, change: FileChange, hidden: str) -> None:
+def _give_back(folder: Folder, name: str, change: FileChange, hidden: str, until: float) -> None:
     """Put what others wrote back in the place of mine."""
     try:
-        _rounds(folder, name, change, hidden)
+        _rounds(folder, name, change, hidden, until)
     except Touching as news:
         theirs = news.view.theirs
         if change.before is None and change.after and theirs:
             # The note was away for a moment, and somebody has begun a new one: theirs goes behind.
             end = b"" if change.after.endswith(b"\n") else b"\n"
-            _rounds(folder, name, replace(change, before=theirs, after=change.after + end + theirs), hidden)
+            _rounds(folder, name, replace(change, before=theirs, after=change.after + end + theirs), hidden, until)
+        elif change.before is not None and theirs is not None:
+            # They went on in what was written here. Lines twice are better than lines lost.
+            _rounds(folder, name, replace(change, before=theirs, after=news.view.merge.united), hidden, until)
 
 
 def _once(
@@ -182,11 +233,19 @@ def _only_adds(folder: Folder, name: str, before: bytes, after: bytes) -> bool:
 def _merged(
     path: str, base: bytes | None, mine: bytes | None, theirs: bytes | None, late: bool = False
 ) -> bytes | None:
-    found = merge(base, mine, theirs, mine_first=late)
+    if late and base is not None and (mine or b"").startswith(base) and (theirs or b"").startswith(base):
+        # Both are what one program added, first to the old file and then to the new: the parts of one text.
+        return (mine or b"") + (theirs or b"")[len(base) :]
+    found = merge(base, mine, theirs, mine_first=late or _half(base, theirs))
     # A note that both agree to remove is merged, and None like one that cannot be.
     if found.merged is None and (mine is not None or theirs is not None):
         raise Touching(ThreeWay(path, base, mine, theirs, found))
     return found.merged
+
+
+def _half(base: bytes | None, theirs: bytes | None) -> bool:
+    """Whether somebody seems to be in the middle of a line at the end, so that nothing may come behind it."""
+    return bool(theirs) and not (theirs or b"").endswith(b"\n") and (base or b"\n").endswith(b"\n")
 
 
 def _refused(error: OSError, path: str) -> EditRefused:
@@ -195,7 +254,7 @@ def _refused(error: OSError, path: str) -> EditRefused:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ReadOnly(f"{path} cannot be written: {error.strerror}.", "Check its file system and its permissions.")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return EditRefused(f"The disk that holds {path} is full; the note is as it was.", "Make room and try again.")
+        return EditRefused(f"The disk that holds {path} is full.", "The note is as it was: make room and try again.")
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR):
         return EditRefused(f"{path} was replaced by a link or a folder.", "Only regular files are changed.")
     return EditRefused(f"{path} cannot be written: {error.strerror or error}.", "Check the disk.")

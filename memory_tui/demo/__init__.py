@@ -18,6 +18,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from memory_tui.core import atomic
 from memory_tui.errors import WorkspaceError
 
 __all__ = ["SUGGESTED", "Label", "LabelledQuery", "labelled_queries", "materialize"]
@@ -98,7 +99,7 @@ def materialize(target: Path, today: dt.date) -> Path:
     Raises WorkspaceError when `target` is a file, is not empty, or cannot be written.
     """
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(target, 0o777)
         if any(target.iterdir()):
             raise WorkspaceError(
                 f"{target} is not empty; the sample workspace is only copied into an empty folder.",
@@ -143,8 +144,8 @@ def _write(target: Path, template: str, text: str, today: dt.date) -> None:
     own_day = today - dt.timedelta(days=int(named[1])) if named else today
     edited = own_day if named else today - dt.timedelta(days=_youngest_mention(text))
     note = target / _TEMPLATE_DAY.sub(own_day.isoformat(), template)
-    note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_bytes(_fill(text, own_day).encode("utf-8"))
+    atomic.make_folder(note.parent, 0o777)
+    atomic.create_file(note, _fill(text, own_day).encode("utf-8"), None)
     evening = int(dt.datetime.combine(edited, dt.time(18), dt.UTC).timestamp())
     os.utime(note, (evening, evening))
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from memory_tui.core import atomic
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import lock
 
@@ -76,11 +77,11 @@ def _remove(folder: Path) -> bool:
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             else:
-                entry.unlink()
+                atomic.remove_file(entry)
     except OSError:
         held.release()
         # What is left is swept the next time, because it still says whose it was.
-        mark.write_bytes(said)
+        atomic.replace_file(mark, said)
         raise
     held.release()
     shutil.rmtree(folder)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
+_AGAIN = "Mend what the provider names; memory-tui provider --test asks it again."
 
 
 def _whole(engine: Engine) -> Finding:
@@ -25,14 +26,19 @@ def _whole(engine: Engine) -> Finding:
 
 def _fresh(engine: Engine) -> Finding:
     status = engine.status()
-    pending = status.freshness.pending
+    fresh = status.freshness
+    pending = fresh.pending
     if not status.files:
         return failed("Nothing is indexed yet.", _REINDEX)
     if pending:
         return warning(
             f"{plural(len(pending), 'note')} not searchable as on disk, for instance {pending[0].path}.", _REINDEX
         )
-    return ok(f"{status.freshness.fresh} of {status.freshness.total} notes are indexed as they are on disk.")
+    said = f"{fresh.fresh} of {fresh.total} notes are indexed as they are on disk"
+    other = [(fresh.failed, "cannot be read"), (fresh.unsettled, "is being written"), (fresh.missing, "is not there")]
+    if left := [f"{notes[0].path} {why}" for notes, why in other if notes]:
+        return warning(f"{said}: {'; '.join(left)}.", "memory-tui status names every one of them.")
+    return ok(f"{said}.")
 
 
 def _vectors(engine: Engine) -> Finding:
@@ -41,8 +47,10 @@ def _vectors(engine: Engine) -> Finding:
         return skipped("Only words are searched, as asked.")
     missing = status.chunks - status.embedded
     if missing > 0:
+        who = status.who
+        fix = _REINDEX if who.fine else who.next_step or _AGAIN
         return warning(
-            f"{plural(missing, 'chunk')} of {status.chunks:,} have no vector: meaning cannot find them.", _REINDEX
+            f"{plural(missing, 'chunk')} of {status.chunks:,} have no vector: meaning cannot find them.", fix
         )
     return ok(f"All {status.chunks:,} chunks have a vector of {status.vector['dims']} dimensions.")
 
@@ -51,8 +59,12 @@ def _identity(engine: Engine) -> Finding:
     status = engine.status()
     if not status.model:
         return skipped("No provider has filled the index.")
-    if status.provider != engine.plan.provider and engine.plan.provider not in ("auto", status.provider):
-        return warning(f"The vectors are of {status.provider}, and {engine.plan.provider} is asked for.", _REINDEX)
+    who = status.who
+    if not who.fine:
+        fix = _REINDEX if who.standing == "other model" else who.next_step or _AGAIN
+        return warning(f"The vectors are of {status.provider}, {status.model}. {who.sentence}", fix)
+    if status.freshness.rebuild:
+        return warning(f"The index is made in another way: {'; '.join(status.freshness.rebuild)}.", _REINDEX)
     return ok(f"The vectors are of {status.provider}, {status.model}.")
 
 
@@ -101,23 +113,25 @@ def _writer(engine: Engine) -> Finding:
 def _provider(engine: Engine) -> Finding:
     if engine.plan.provider == "none":
         return skipped("No provider is asked for.")
-    lost = [notice for notice in engine.notices() if notice.code == "provider"]
-    if lost:
-        return failed(lost[0].message, lost[0].next_step or "memory-tui status --deep asks it again.")
-    return ok(f"{engine.plan.provider} ({engine.plan.provider_origin}).")
+    who = engine.who()
+    if who.fine:
+        return ok(f"{engine.plan.provider} ({engine.plan.provider_origin}): {who.sentence}")
+    state = warning if who.answers or who.standing == "fallback starts" else failed
+    return state(who.sentence, who.next_step or _AGAIN)
 
 
 def _provider_call(engine: Engine) -> Finding:
     if engine.plan.provider == "none":
         return skipped("No provider is asked for.")
     began = time.perf_counter()
-    probe = engine.status(deep=True).embedding_probe or {}
+    probe = engine.embedding.try_out()
     if not probe.get("ok"):
         return failed(
             f"A text was not embedded: {probe.get('error') or 'no answer'}.",
             "memory-tui status tells the state of the provider and what to do.",
         )
-    return ok(f"A text was embedded in {(time.perf_counter() - began) * 1000:.0f} ms.")
+    took = (time.perf_counter() - began) * 1000
+    return ok(f"{probe['provider']} {probe['model']} embedded a text in {took:.0f} ms.")
 
 
 def _theirs(engine: Engine) -> Finding:

@@ -185,8 +185,7 @@ class Chain:
         if self.name == NONE or fallback.next_try is None or self.settings.clock.now() >= fallback.next_try:
             return
         with self._lock:
-            names = [link.name for link in self._all()[:2]]
-            if self._active == 0 and names == [fallback.source, fallback.to]:
+            if self._active == 0 and self.replaces(fallback):
                 self._active, self.fallback = 1, fallback
 
     def reconsider(self) -> bool:
@@ -232,6 +231,20 @@ class Chain:
                 if link.name == space.provider and link is not self._current() and link.lacks() is None:
                     return link
         return self.provider()
+
+    def makes(self, space: Identity) -> bool:
+        """Whether a question can be compared with vectors of `space`, as far as can be told without asking anybody."""
+        link = self.of_space(space)
+        return isinstance(link, Link) and _told(link, space) == space
+
+    def wanted(self, space: Identity | None) -> Identity | None:
+        """The space that an index should be made in, as far as can be told without asking anybody; `space` is the one
+        that it has. None where nothing can be told: then what is there should stay.
+        """
+        link = self.provider()
+        if not isinstance(link, Link):
+            return None
+        return link.known_identity if space is None else _told(link, space)
 
     @property
     def next_try(self) -> float | None:
@@ -279,6 +292,13 @@ class Chain:
             self._links = chosen
         return self._links
 
+    def replaces(self, fallback: Fallback) -> bool:
+        """Whether `fallback`, which an earlier process wrote down, is of the providers that are chosen now."""
+        if self.name == NONE:
+            return False
+        with self._lock:
+            return [link.name for link in self._all()[:2]] == [fallback.source, fallback.to]
+
     def _automatic(self) -> list[Link]:
         found: list[Link] = []
         for name in registry.AUTOMATIC:
@@ -321,7 +341,9 @@ class Chain:
             return False
         with self._lock:
             links, known = self._all(), link.error is not None and state_of(link.error) is state_of(error)
-            link.error, link.failed_at = error, self.settings.clock.now()
+            if not (known and link.error is not None and error.message.startswith(link.error.message)):
+                # A provider that is left alone repeats why; what it said itself, and when, stays.
+                link.error, link.failed_at = error, self.settings.clock.now()
             follows = links[self._active + 1] if self._active + 1 < len(links) else None
             moved = link is links[self._active] and follows is not None and link.gives_way(follows, error)
             if moved:
@@ -336,3 +358,11 @@ class Chain:
         if moved or not known:
             self._on_change(error)
         return moved
+
+
+def _told(link: Link, space: Identity) -> Identity | None:
+    """The space of `link` as far as can be told; None for one that lacks what it needs, which `Chain.error` tells."""
+    try:
+        return link.expected(space)
+    except ProviderError:
+        return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import re
 import shutil
 import time
@@ -17,6 +16,7 @@ import httpx
 import tenacity
 
 from memory_tui import __version__
+from memory_tui.core import atomic
 from memory_tui.embed.classify import judge
 from memory_tui.embed.failure import RETRIED, ProviderFailure, State
 from memory_tui.embed.options import Progress, ProviderSettings
@@ -113,7 +113,7 @@ async def fetch(text: str, settings: ProviderSettings) -> Path:
         retry=tenacity.retry_if_exception(lambda e: isinstance(e, ProviderFailure) and e.state in RETRIED),
     )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(folder, 0o777)
         await attempts(_Fetch(source, settings, folder).run)
     except OSError as error:
         failure = ProviderFailure(
@@ -217,11 +217,10 @@ class _Fetch:
             goes_on = response.status_code == 206 and response.headers.get("content-range", "").startswith(
                 f"bytes {have}-"
             )
-            flags = os.O_WRONLY | os.O_CREAT | (0 if goes_on else os.O_TRUNC) | getattr(os, "O_NOFOLLOW", 0)
-            with os.fdopen(os.open(part, flags, 0o600), "r+b" if goes_on else "wb") as file:
-                have = file.seek(have if goes_on else 0)
+            have = have if goes_on else 0
+            with atomic.growing(part, have) as write:
                 async for piece in response.aiter_bytes(_PIECE):
-                    file.write(piece)
+                    write(piece)
                     have += len(piece)
                     self._progress(have, found.size)
         self._progress(have, found.size, last=True)
@@ -245,7 +244,7 @@ class _Fetch:
         with part.open("rb") as file:
             magic = file.read(4)
         if (found.size and size != found.size) or digest != found.sha256 or magic != b"GGUF":
-            part.unlink()
+            atomic.remove_file(part)
             raise ProviderFailure(
                 State.MALFORMED,
                 f"What came from {host_of(found.url)} is not the model {self._source.name}: "
@@ -256,13 +255,4 @@ class _Fetch:
     def _publish(self, part: Path) -> None:
         """Give the file its name, unless somebody else has put one there meanwhile."""
         target = self._folder / self._source.name
-        try:
-            target.hardlink_to(part)
-        except FileExistsError:
-            part.unlink()
-            return
-        except OSError:  # A file system without links.
-            if not target.exists():
-                part.rename(target)
-            return
-        part.unlink()
+        atomic.publish_file(part, target)

@@ -84,7 +84,7 @@ def _keys(settings: ProviderSettings) -> tuple[str, ...]:
     if not any(said):
         several = re.split(r"[\s,;]+", settings.env("GEMINI_API_KEYS") or "")
         said = [settings.env("GEMINI_API_KEY") or "", settings.env("GOOGLE_API_KEY") or "", *several]
-    return usable_keys("gemini", said)
+    return usable_keys("gemini", said) or usable_keys("gemini", [key.reveal() for key in settings.spare_keys])
 
 
 def _auth(key: str) -> Headers:

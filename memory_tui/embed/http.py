@@ -26,6 +26,12 @@ _NEXT_KEY = frozenset({State.RATE_LIMIT, State.QUOTA, State.BAD_KEY})
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
+_CERTIFICATE = (
+    "The server's certificate is not trusted. Name the authority that signed it in SSL_CERT_FILE, or check "
+    "remote.baseUrl."
+)
+
+
 class Http:
     """One endpoint. `auth` holds a set of headers for each key; the next is used when one is refused. `headers` win.
 
@@ -136,7 +142,8 @@ class Http:
             return ProviderFailure(State.MALFORMED, f"{self.label} answered with something that cannot be read: {why}")
         if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError):
             return ProviderFailure(State.REFUSED, f"{self.label} cannot be asked: {why}")
-        failure = ProviderFailure(State.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}")
+        step = _CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in why else ""
+        failure = ProviderFailure(State.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}", step)
         failure.broke_off = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
         return failure
 
@@ -148,6 +155,12 @@ class Http:
                 State.REFUSED,
                 f"{self.label} answered {status} and points to {to}, where key and text were not sent.",
                 "If that address is right, make it the remote.baseUrl.",
+            )
+        if status == httpx.codes.PROXY_AUTHENTICATION_REQUIRED:
+            raise ProviderFailure(
+                State.NETWORK,
+                f"The proxy on the way to {self.host} answered {status}: it wants a login.",
+                "Put user and password into HTTPS_PROXY (or HTTP_PROXY), or name the host in NO_PROXY.",
             )
         if status != 200:
             state, words, wait = judge(status, response.headers, text)

@@ -239,6 +239,18 @@ class Link:
         made = self._made
         return made.identity if getattr(made, "identity_known", True) else None
 
+    def expected(self, space: Identity) -> Identity:
+        """The space of its vectors as far as can be told without asking anybody; the rest is taken from `space`.
+
+        Raises ProviderError for what it lacks.
+        """
+        from memory_tui.embed.provider import Identity
+
+        if (known := self.known_identity) is not None:
+            return known
+        told = self.outlook()
+        return Identity(told.provider, told.model, told.key or space.key, told.dims or space.dims)
+
     @property
     def max_input_bytes(self) -> int:
         """UTF-8 bytes of the longest text that it takes whole."""

@@ -85,12 +85,29 @@ def no_progress(progress: Progress) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """What is said of one provider for all that use it: `logins` come before its variable, `spare_keys` after it."""
+
+    base_url: str = field(default="", repr=False)
+    logins: tuple[Secret, ...] = ()
+    spare_keys: tuple[Secret, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def nothing_shared(provider: str) -> Shared:
+    """What is said of providers where nothing is."""
+    del provider
+    return Shared()
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderSettings:
     """Everything that decides which vectors there are; keys as documented below `memorySearch`.
 
     `requested` is a provider's name, or auto. `model` is the requested provider's; a fallback has its own default.
     `api_keys` come before the environment, and are tried in turn where the provider allows several. `env` looks a
-    variable up. `may_send` tells whether a person agreed that notes go to a provider at a host; it is asked before
+    variable up, `spare_keys` are used where it has none. `shared` is what is said of a provider for everything that
+    uses it. `may_send` tells whether a person agreed that notes go to a provider at a host; it is asked before
     each call, and not about this machine.
     """
 
@@ -100,6 +117,8 @@ class ProviderSettings:
     base_url: str = field(default="", repr=False)
     api_keys: tuple[Secret, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    spare_keys: tuple[Secret, ...] = ()
+    shared: Callable[[str], Shared] = field(default=nothing_shared, repr=False)
     output_dimensionality: int | None = None
     input_type: str = ""
     query_input_type: str = ""
@@ -118,6 +137,17 @@ class ProviderSettings:
     def automatic(self) -> bool:
         """Whether nobody chose a provider."""
         return self.requested in ("", "auto")
+
+    def with_shared(self, name: str) -> ProviderSettings:
+        """These settings with what is said of the provider called `name` for everything, where they say nothing."""
+        said = self.shared(name)
+        return replace(
+            self,
+            base_url=self.base_url.strip() or said.base_url,
+            api_keys=self.api_keys or said.logins,
+            spare_keys=said.spare_keys,
+            headers={**said.headers, **self.headers},
+        )
 
     def for_provider(self, name: str) -> ProviderSettings:
         """The settings of another provider: its own model and endpoint; what was said about this one stays here."""

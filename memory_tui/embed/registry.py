@@ -91,10 +91,14 @@ AUTOMATIC = ("local", "openai", "gemini", "voyage", "mistral", "builtin")
 """What `auto` chooses from: the first that has what it needs."""
 
 
+def _wire(name: str, settings: ProviderSettings) -> Wire:
+    return _WIRES[name](settings.with_shared(name))
+
+
 def check(name: str, settings: ProviderSettings) -> None:
     """Raises ProviderError when `auto` cannot choose `name` as `settings` are; loads no client and asks nobody."""
     if name in _WIRES:
-        _WIRES[name](settings)
+        _wire(name, settings)
     elif name == "local":
         from memory_tui.embed import gguf
 
@@ -110,14 +114,14 @@ def host(name: str, settings: ProviderSettings) -> str:
     """
     from memory_tui.embed.wire import host_of
 
-    return host_of(_WIRES[name](settings).base_url) if name in _WIRES else ""
+    return host_of(_wire(name, settings).base_url) if name in _WIRES else ""
 
 
 def model(name: str, settings: ProviderSettings) -> str:
     """The model that `name` will ask for, as far as is known before it is made; asks nobody."""
     if name in _WIRES:
         try:
-            return _WIRES[name](settings).model
+            return _wire(name, settings).model
         except ProviderError:
             return settings.model
     if name == "local":
@@ -131,7 +135,7 @@ def outlook(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
     Asks nobody. Raises ProviderError as `create` does.
     """
     if name in _WIRES:
-        wire = _WIRES[name](settings)
+        wire = _wire(name, settings)
         return wire.model, wire.key, wire.dims or 0, wire.max_input_bytes
     made = create(name, settings)
     if name == "local":
@@ -149,7 +153,7 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
     if name in _WIRES:
         from memory_tui.embed.remote import Remote
 
-        return Remote(_WIRES[name](settings), settings)
+        return Remote(_wire(name, settings), settings)
     if name in _MAKERS:
         return _MAKERS[name](settings)
     raise _unknown(name)
@@ -162,11 +166,11 @@ def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
     if name == "gemini":
         from memory_tui.embed.batch_gemini import GeminiBatches
 
-        return BatchService(GeminiBatches(wire := _WIRES[name](settings)), wire, settings)
+        return BatchService(GeminiBatches(wire := _wire(name, settings)), wire, settings)
     if name in ("openai", "voyage"):
         from memory_tui.embed.batch_openai import OpenAiBatches
 
-        return BatchService(OpenAiBatches(wire := _WIRES[name](settings), name == "voyage"), wire, settings)
+        return BatchService(OpenAiBatches(wire := _wire(name, settings), name == "voyage"), wire, settings)
     return None
 
 

@@ -78,8 +78,12 @@ def variant(settings: ProviderSettings) -> dict[str, object]:
 
 
 def keys(settings: ProviderSettings, name: str, variable: str) -> tuple[str, ...]:
-    """The configured keys, else the one in the environment. Raises ProviderFailure for what cannot be a key."""
-    return usable_keys(name, [key.reveal() for key in settings.api_keys] or [settings.env(variable) or ""])
+    """The configured keys, else the one in the environment, else the spare ones.
+
+    Raises ProviderFailure for what cannot be a key.
+    """
+    said = [key.reveal() for key in settings.api_keys] or [settings.env(variable) or ""]
+    return usable_keys(name, said) or usable_keys(name, [key.reveal() for key in settings.spare_keys])
 
 
 def usable_keys(name: str, said: Iterable[str]) -> tuple[str, ...]:

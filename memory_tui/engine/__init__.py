@@ -14,7 +14,7 @@ from memory_tui import launch, providing
 from memory_tui.consent import Consents
 from memory_tui.embed.chain import Chain
 from memory_tui.engine import curating
-from memory_tui.engine.asking import Asking
+from memory_tui.engine.asking import Asking, said_once
 from memory_tui.engine.embedding import Embedding
 from memory_tui.engine.upkeep import Upkeep
 from memory_tui.errors import ProviderError
@@ -23,7 +23,9 @@ from memory_tui.index.readers import Cancel
 from memory_tui.launch import Options, Plan
 from memory_tui.search.trace import ChunkRef, Notice, Trace
 from memory_tui.settings import Settings
-from memory_tui.workspace.roots import scan, why_path
+from memory_tui.workspace import presence
+from memory_tui.workspace.presence import RootState
+from memory_tui.workspace.roots import reachable, scan, why_path
 from memory_tui.workspace.sources import Document, note, shown
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.preview import Effect
     from memory_tui.curate.record import Change
     from memory_tui.curate.suggestion import Suggestion
+    from memory_tui.embed.who import Who
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.forecast import Estimate
     from memory_tui.index.sizes import TableSize
@@ -61,7 +64,7 @@ class Engine:
         self._consents = Consents(plan.workspace)
         self._chain = Chain(providing.settings(plan, self._consents), self._provider_failed)
         self._upkeep = Upkeep(plan, self._chain, self._consents, self._tell)
-        self._asking = Asking(plan, self._chain, self._upkeep, self.notices)
+        self._asking = Asking(plan, self._chain, self._upkeep, self._notices)
         self.embedding = Embedding(
             plan, self._chain, self._consents, lambda: self._upkeep.request_sync("provider"), self._asking.looking
         )
@@ -140,13 +143,20 @@ class Engine:
         """Take up what the configuration on disk says now; the settings in force stay. Raises ConfigError."""
         self.plan = launch.renewed(self.plan)
 
+    def who(self) -> Who:
+        """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
+        return self.embedding.who()
+
     def notices(self) -> tuple[Notice, ...]:
         """What a person should know about configuration, index and provider before trusting an answer."""
+        return said_once(self._notices(), self.who())
+
+    def _notices(self) -> tuple[Notice, ...]:
+        """The same, but for who answers."""
         found = [Notice("config", problem) for problem in self.plan.config.problems]
         found += [Notice("index", text) for text in self._upkeep.notices]
+        found += [Notice("root", root.detail, presence.next_step(root)) for root in presence.lost(self.roots())]
         found += self._upkeep.outlook.doubts()
-        if (error := self._chain.error) is not None:
-            found.append(Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step))
         if waiting := self._upkeep.batches.waiting:
             found.append(
                 Notice(
@@ -159,6 +169,10 @@ class Engine:
         return tuple(found)
 
     # --- keeping the index -----------------------------------------------------------------------------------------
+
+    def roots(self) -> tuple[RootState, ...]:
+        """The state of every root, at most a second old."""
+        return self._upkeep.guarding.states()
 
     @property
     def watching(self) -> bool:
@@ -223,6 +237,11 @@ class Engine:
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed."""
         self._upkeep.catch_up()
+
+    @property
+    def written_elsewhere(self) -> bool:
+        """Whether another process is writing the index now, or is about to as the one that keeps it."""
+        return self._upkeep.written_elsewhere
 
     def wait_idle(self, timeout: float) -> bool:
         """Wait until the writer has nothing to do; False when `timeout` seconds were not enough."""
@@ -310,19 +329,24 @@ class Engine:
         probe = self._chain.probe() if deep else None
 
         def look(store: Store) -> Status:
-            seen = scan(self.plan.roots, store.settled())
-            return overview.status(
+            began = time.monotonic()
+            self._upkeep.following.shown(store)
+            seen = reachable(self.plan.roots, store.settled())
+            freshness, supplied = self._upkeep.freshness(store, seen), self.embedding.supplied(store)
+            found = overview.status(
                 self.plan,
                 store,
                 seen,
-                self._upkeep.freshness(store, seen),
-                health=self._chain.health(),
+                freshness,
+                roots=self.roots(),
                 watching=(self.watching, self._upkeep.watcher.detail),
                 probe=probe,
-                notices=self.notices(),
-                supplied=self.embedding.supplied(store),
+                notices=said_once(self._notices(), supplied.who),
+                supplied=supplied,
                 paused=self._upkeep.paused,
             )
+            self._upkeep.following.cost = time.monotonic() - began
+            return found
 
         return self._asking.look(look)
 
@@ -330,7 +354,7 @@ class Engine:
         """Every note with its state, by path."""
         from memory_tui import overview
 
-        seen = scan(self.plan.roots)
+        seen = reachable(self.plan.roots)
         return self._asking.look(lambda store: overview.file_rows(store, seen, self._upkeep.freshness(store, seen)))
 
     def read(self, path: str) -> Document:

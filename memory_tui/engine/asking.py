@@ -8,11 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_tui.engine.supply import withheld_question
+from memory_tui.engine.supply import provider_notice, who_answers, withheld_question
 from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable
+from memory_tui.explain.elsewhere import Waiting
+from memory_tui.explain.elsewhere import look as words_elsewhere
 from memory_tui.index import place
 from memory_tui.index.readers import Cancel, Readers
 from memory_tui.search.trace import ChunkRef, Notice
+from memory_tui.workspace.sources import shown
 
 if TYPE_CHECKING:
     from memory_tui.curate.inbox import Chunks
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.record import Change
     from memory_tui.embed.chain import Chain
     from memory_tui.embed.provider import Identity
+    from memory_tui.embed.who import Who
     from memory_tui.engine.upkeep import Upkeep
     from memory_tui.explain.whynot import WhyNot
     from memory_tui.index.store import Store
@@ -35,6 +39,14 @@ _TRIES = 3
 """How often a question is asked again because the index was made anew between two looks at it."""
 
 
+def said_once(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
+    """`notices` with what `who` has to say, which is not repeated where the question met the same failure."""
+    said = provider_notice(who)
+    if said is None or any(one.code == said.code and one.message.startswith(said.message) for one in notices):
+        return tuple(notices)
+    return (*notices, said)
+
+
 class Asking:
     """Searches of one plan's index, from any number of threads; `notices` are what every answer has to say as well."""
 
@@ -47,6 +59,7 @@ class Asking:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
+        self._waiting = Waiting(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
         """Stop the searches that run; those that come are refused."""
@@ -133,7 +146,11 @@ class Asking:
                     store, corpus, dates, None, unsearchable=unsearchable, notices=notices, first=self._upkeep.first
                 )
                 self._upkeep.first = False
-                return gather(query, sources, now, source, asked)
+                found = gather(query, sources, now, source, asked)
+                # After the question, because it may be the one that the provider failed at.
+                who = who_answers(store, self._chain, self._plan.settings)
+                elsewhere = words_elsewhere(found, store, self._waiting)
+                return replace(found, who=who, elsewhere=elsewhere, notices=said_once(found.notices, who))
 
     def _embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
         """The question as it is asked of an index with vectors in the space `identity`."""
@@ -214,9 +231,9 @@ class Asking:
         from memory_tui.index.vectors import vectors_of
         from memory_tui.search.scoring import cosine
 
-        provider = self._chain.provider()
         with self.reader() as store, self._state(store) as (corpus, _):
             found = _sample(store, corpus)
+            provider = self._chain.of_space(corpus.identity) if corpus.identity is not None else None
             if found is None or provider is None or corpus.identity != provider.identity:
                 return None
             stored = vectors_of(store, corpus, corpus.rows_of([found[0].rowid]))

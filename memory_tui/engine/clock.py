@@ -1,4 +1,4 @@
-"""What happens by the clock: a thread that ticks once a second, and a stop that has several reasons."""
+"""What happens by the clock: a thread that ticks twice a second, and a stop that has several reasons."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 
-_TICK_SECONDS = 1.0
+_TICK_SECONDS = 0.5
 SWEEP_SECONDS = 60.0
 """How often a watcher is backed up by a look at every file: events get lost, and mounts come and go."""
 
 
 class Clock:
-    """Calls `tick` once a second on a thread of its own, until `stop` is set."""
+    """Calls `tick` twice a second on a thread of its own, until `stop` is set."""
 
     def __init__(self, tick: Callable[[], None], stop: threading.Event) -> None:
         self._tick = tick

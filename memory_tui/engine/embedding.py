@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.engine.supply import cache_hits, recorded
+from memory_tui.engine.supply import cache_hits, fallback_in, who_answers
 from memory_tui.errors import ProviderError, SettingError
 from memory_tui.workspace.roots import scan
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from memory_tui.embed.chain import Chain
     from memory_tui.embed.fallback import Fallback
     from memory_tui.embed.links import LinkState
+    from memory_tui.embed.who import Who
     from memory_tui.forecast import Estimate, Forecast
     from memory_tui.index.store import Store
     from memory_tui.launch import Plan
@@ -47,19 +48,18 @@ class Embedding:
     def fallback(self) -> Fallback | None:
         """What took the place of the first choice: in this engine, else when the index was last made."""
         with self._looking() as store:
-            return self._fallback(store)
+            return fallback_in(store, self._chain)
 
     def supplied(self, store: Store) -> Supplied:
         """Who makes the vectors, for `status`."""
         from memory_tui.overview import Supplied
 
-        return Supplied(self.links(), self._fallback(store), cache_hits(store))
+        return Supplied(self.links(), who_answers(store, self._chain, self._plan.settings), cache_hits(store))
 
-    def _fallback(self, store: Store) -> Fallback | None:
-        if self._chain.fallback is not None:
-            return self._chain.fallback
-        found, identity = recorded(store), store.identity()
-        return found if found and identity and identity.provider == found.to else None
+    def who(self) -> Who:
+        """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
+        with self._looking() as store:
+            return who_answers(store, self._chain, self._plan.settings)
 
     def try_out(self, name: str = "") -> dict[str, Any]:
         """One real call, now, with a sentence of the program's own, to the provider in use or the one called `name`.

@@ -6,14 +6,17 @@ import time
 from typing import TYPE_CHECKING
 
 from memory_tui.embed.chain import NONE
+from memory_tui.engine.supply import fallback_in
 from memory_tui.search.trace import Notice, Unsearchable
-from memory_tui.workspace.roots import Scan, scan
+from memory_tui.workspace.roots import Scan, reachable
 
 if TYPE_CHECKING:
     from memory_tui.embed.chain import Chain
+    from memory_tui.embed.provider import Identity, Provider
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.launch import Plan
+    from memory_tui.settings import Settings
 
 _CHEAP_SECONDS = 0.015
 """A look that takes no longer than this is worth its time before every search."""
@@ -50,20 +53,11 @@ class Outlook:
 
         began = time.monotonic()
         has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
-        wanted = (
-            None
-            if has is None
-            else sync.recipe_for(
-                roots,
-                self._chain.provider(),
-                settings,
-                self._chain.known_identity() or (None if self._chain.name == NONE else has.identity),
-            )
-        )
+        wanted = sync.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
         rebuild = schema.differences(has, wanted) if has and wanted else ()
-        every = seen or scan(roots, None if rebuild else store.settled())
+        every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
-            every = scan(roots)
+            every = reachable(roots)
         found = compare(
             every,
             store.known(),
@@ -73,13 +67,25 @@ class Outlook:
             devices=shrink.from_text(store.meta(shrink.KEY)),
         )
         self.unsearchable = tuple(
-            [Unsearchable(f.path, f.state, f.detail) for f in found.stale.values() if f.detail != "rebuild"]
+            [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
             + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
         )
         self.seen, self._at = found, time.monotonic()
         if seen is None:
             self._cost = self._at - began
         return found
+
+    def _wanted(self, store: Store, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
+        """Who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
+        nothing else can be told without asking.
+        """
+        chain, settings = self._chain, self._plan.settings
+        if chain.name == NONE:
+            return None, settings, None
+        if chain.fallback is None and fallback_in(store, chain) is not None:
+            # What another process replaced stays so until the first choice has answered.
+            return chain.of_space(has), settings, has
+        return chain.provider(), settings, chain.wanted(has if has.dims else None) or has
 
     def glance(self, store: Store) -> bool:
         """Look before a search where that is cheap and was not just done; whether notes wait to be indexed."""

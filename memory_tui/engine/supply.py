@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory_tui.embed.fallback import Fallback
+from memory_tui.embed.failure import state_of
+from memory_tui.embed.fallback import Fallback, LastFailure
 from memory_tui.embed.links import Link
+from memory_tui.embed.who import Who, who
 from memory_tui.errors import ConsentUnsaved
 from memory_tui.providing import NAMED
 from memory_tui.search.trace import Notice
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from memory_tui.launch import Plan
     from memory_tui.settings import Settings
 
-_FALLBACK, _HITS = "fallback", "cache_hits"
+_FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
 _SOONEST_SECONDS = 1.0
 
 
@@ -103,6 +105,9 @@ class Supply:
         fallback = self._chain.fallback
         if fallback != recorded(store):
             writes.remember(store, _FALLBACK, json.dumps(fallback.as_dict()) if fallback else "")
+        failure = self._failure()
+        if failure != recorded_failure(store):
+            writes.remember(store, _FAILURE, json.dumps(failure.as_dict()) if failure else "")
         self._hits += report.reused
         if self._hits != cache_hits(store):
             writes.remember(store, _HITS, str(self._hits))
@@ -119,6 +124,17 @@ class Supply:
                 self._timer = threading.Timer(max(_SOONEST_SECONDS, wait), self._ask_again)
                 self._timer.daemon = True
                 self._timer.start()
+
+    def _failure(self) -> LastFailure | None:
+        """Why the provider in use gives no vectors now; None while it does."""
+        error = self._chain.error
+        link = next((link for link in self._chain.links() if link.state in ("failing", "paused")), None)
+        if error is None or link is None:
+            return None
+        at = link.failed_at or self._chain.settings.clock.now()
+        return LastFailure(
+            link.name, link.model, link.host, state_of(error).value, error.message, error.next_step, at, link.next_try
+        )
 
     def stop(self) -> None:
         """Plan no further try."""
@@ -140,6 +156,42 @@ def recorded(store: Store) -> Fallback | None:
         return Fallback.from_dict(json.loads(store.meta(_FALLBACK) or "{}"))
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def recorded_failure(store: Store) -> LastFailure | None:
+    """Why the last index run got no vectors; None when it did."""
+    try:
+        return LastFailure.from_dict(json.loads(store.meta(_FAILURE) or "{}"))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def fallback_in(store: Store, chain: Chain) -> Fallback | None:
+    """What took the place of the first choice: in this process, else when the index was last made."""
+    if chain.fallback is not None:
+        return chain.fallback
+    found, identity = recorded(store), store.identity()
+    fits = found is not None and identity is not None and identity.provider == found.to and chain.replaces(found)
+    return found if fits else None
+
+
+def who_answers(store: Store, chain: Chain, settings: Settings) -> Who:
+    """Who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
+    return who(
+        chain,
+        store.identity(),
+        hybrid=settings.on("query.hybrid.enabled"),
+        recorded=recorded(store),
+        last=recorded_failure(store),
+    )
+
+
+def provider_notice(found: Who) -> Notice | None:
+    """What a person should know of who answers before trusting an answer; None where nothing is lost."""
+    if found.fine:
+        return None
+    code = {"fallback": "fallback", "fallback starts": "fallback", "other model": "model_mismatch"}
+    return Notice(code.get(found.standing, "provider"), found.sentence, found.next_step)
 
 
 def cache_hits(store: Store) -> int:

@@ -17,17 +17,36 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.engine.batches import Batches, followed
 from memory_tui.engine.clock import Clock, Stops
+from memory_tui.engine.following import Following
+from memory_tui.engine.guarding import Guarding
 from memory_tui.engine.keeping import Keeping
 from memory_tui.engine.looking import Looking
 from memory_tui.engine.opening import Opening
 from memory_tui.engine.outlook import Outlook
-from memory_tui.engine.supply import Supply
+from memory_tui.engine.supply import Supply, who_answers
 from memory_tui.engine.watching import Watching
-from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexRefused, IndexUnavailable, MemoryTuiError
-from memory_tui.events import Event, IndexingPaused, Noticed, ProviderChanged, SyncProgress
+from memory_tui.errors import (
+    Cancelled,
+    IndexBusy,
+    IndexDamaged,
+    IndexRefused,
+    IndexUnavailable,
+    MemoryTuiError,
+    WorkspaceError,
+)
+from memory_tui.events import (
+    Event,
+    IndexChanged,
+    IndexingPaused,
+    Noticed,
+    ProviderChanged,
+    RootsChanged,
+    SyncProgress,
+)
 from memory_tui.index import lock
 from memory_tui.index.writer import Writer
-from memory_tui.workspace.roots import Scan, scan
+from memory_tui.workspace import presence
+from memory_tui.workspace.roots import Scan, reachable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +61,7 @@ if TYPE_CHECKING:
 
 Outcome = TypeVar("Outcome")
 
-AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover"})
+AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "roots"})
 """Reasons of syncs that only the keeper does."""
 _NAMING = frozenset({"watch", "edit"})
 """Reasons of syncs that are told what changed; all others look at everything."""
@@ -82,6 +101,8 @@ class Upkeep:
         self._lock = threading.RLock()
         self.batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"), self._supply.manner)
         self.watcher = Watching(plan, lambda named: self.request_sync("watch", named=named), self._tell)
+        self.guarding = Guarding(plan.roots, self.watcher, self._roots_changed, self._writer.closing)
+        self.following = Following(lambda: self.path)
         self._looking = Looking(plan.roots)
         self._keeping = Keeping(lambda: self.path, self._tell)
         self._again = False
@@ -129,6 +150,7 @@ class Upkeep:
             self.later(self.batches.start)
         if self._plan.settings.on("sync.watch"):
             self.watcher.switch(True)
+        self.guarding.start()
         self._clock.start()
 
     def stop(self) -> None:
@@ -140,8 +162,11 @@ class Upkeep:
 
     def close(self) -> None:
         """Wait for the writer, no longer than a part of a second."""
-        self._writer.close(_GOODBYE_SECONDS)
+        # Whoever closes the index last has to be its writer, or its log stays behind.
         self._clock.join(_GOODBYE_SECONDS)
+        self.following.close()
+        self._writer.close(_GOODBYE_SECONDS)
+        self.guarding.join(_GOODBYE_SECONDS)
         self._keeping.close()
 
     # --- the writer ------------------------------------------------------------------------------------------------
@@ -187,7 +212,9 @@ class Upkeep:
                 return
             self._sync_wanted = True
             progress, now = self.progress, time.monotonic()
-            if progress is not None and progress.rebuilding and now - self._yielded > _YIELD_SECONDS:
+            # A sync goes on by itself with the provider that takes over, and must not be stopped for that.
+            rebuilding = progress is not None and progress.rebuilding and reason != "provider"
+            if rebuilding and now - self._yielded > _YIELD_SECONDS:
                 self._yielded = now
                 self._yield.set()
         self._writer.submit(lambda store: self._background(store, reason, force))
@@ -213,6 +240,12 @@ class Upkeep:
     def wait_idle(self, timeout: float) -> bool:
         """Wait until the writer has nothing to do; False when `timeout` seconds were not enough."""
         return self._writer.wait_idle(timeout)
+
+    @property
+    def written_elsewhere(self) -> bool:
+        """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
+        who = lock.living(self.path)
+        return (who is not None and not who.ours) or (self._keeping.refused and not self.following.begun())
 
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
@@ -253,10 +286,12 @@ class Upkeep:
 
     def freshness(self, store: Store, seen: Scan) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
-        from memory_tui.index import jobs
+        from memory_tui.index import jobs, shrink
 
         self.batches.waiting = jobs.waiting(store)
-        return self.outlook.look(store, seen)
+        found = self.outlook.look(store, seen)
+        self.guarding.judged(found.moved, shrink.from_text(store.meta(shrink.KEY)))
+        return found
 
     def doubt(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
         """A reader could not use the index: say so, once. What stays has it made anew, by `heal` in the background.
@@ -296,7 +331,7 @@ class Upkeep:
         with self._lock:
             self._sync_wanted = False
         if reason in AUTOMATIC and not self._keeping.ours():
-            self.freshness(store, scan(self._plan.roots, store.settled()))
+            self.freshness(store, reachable(self._plan.roots, store.settled()))
             return
         self._check_paused()
         try:
@@ -311,7 +346,12 @@ class Upkeep:
         self._yield.clear()
         if reason not in _NAMING:
             self._looking.name(None)
-        seen = self._looking.first(store)
+        try:
+            seen = self._looking.first(store)
+        except WorkspaceError:
+            # What can be searched no more is to be known, although nothing is done about it.
+            self.freshness(store, reachable(self._plan.roots, store.settled()))
+            raise
         fresh = self.freshness(store, seen)
         try:
             with lock.wait_for(store.path, self._stop):
@@ -347,8 +387,16 @@ class Upkeep:
             del seen, fresh
             fresh = self.freshness(store, self._looking.again(store))
         self._looking.keep(store, fresh)
-        health = self._chain.health()
-        self._tell(ProviderChanged(time.time(), self._plan.provider, health.ok, health.detail))
+        self.following.shown(store)
+        who = who_answers(store, self._chain, self._plan.settings)
+        self._tell(
+            ProviderChanged(
+                time.time(),
+                who.answers or who.requested,
+                who.fine or bool(who.answers),
+                who.detail if who.fine else who.sentence,
+            )
+        )
         return report
 
     def _notice(self, text: str) -> None:
@@ -367,12 +415,27 @@ class Upkeep:
     # --- by the clock ----------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Once a second: see that the file is still there, take over from a keeper that ended, look now and then."""
+        """Twice a second: see what became of roots and index, take over from a keeper that ended, look now and then."""
+        self.guarding.review()
         try:
+            if self._writer.wait_idle(0) and self.following.changed():
+                self._tell(IndexChanged(time.time()))
             if reason := self._due():
                 self.request_sync(reason)
         except IndexUnavailable as error:
             self.doubt(error)
+        except Cancelled:
+            return
+
+    def _roots_changed(self, again: bool) -> None:
+        """Say what became of the roots; where one came back, the index is brought up to date."""
+        lost = presence.lost(self.guarding.states())
+        text = " ".join(root.detail for root in lost) or "All folders of notes can be read."
+        self._tell(RootsChanged(time.time(), text, bool(lost)))
+        if again or not lost:
+            self.request_sync("roots")
+        elif not lost[0].readable:
+            self._writer.submit(lambda store: self.freshness(store, reachable(self._plan.roots, store.settled())))
 
     def _due(self) -> str:
         """Why a sync is due, empty when none is."""
@@ -386,4 +449,4 @@ class Upkeep:
             return "takeover"
         if minutes and time.monotonic() - self._synced > _MINUTE * minutes:
             return "interval"
-        return "sweep" if self._clock.sweep_due(self.watcher.on) else ""
+        return "sweep" if self._clock.sweep_due(self.watcher.wanted) else ""

@@ -52,7 +52,7 @@ def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
 def sums(account: Account, trace: Trace) -> Iterator[str]:
     """The arithmetic of a chunk; of one that was not proposed, what it would have been."""
     for line in steps(account, trace):
-        value = f"{line.operation or ' '} {line.value:7.3f}" if line.value is not None else ""
+        value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
         yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.embed.who import Who
 from memory_tui.explain import wording
 from memory_tui.explain.fates import Fate, ModelMismatch, NoVector, OutsideVectorPool
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
@@ -32,6 +33,8 @@ def camel(name: str) -> str:
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
     """A dataclass as a dictionary with camelCase keys, recursively."""
+    if isinstance(value, Who):
+        return value.as_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {camel(f.name): plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple | list):
@@ -141,12 +144,15 @@ def flip(value: Flip) -> dict[str, Any]:
     }
 
 
+def _empty(value: Trace) -> dict[str, Any] | None:
+    if value.empty is None:
+        return None
+    sentence, next_step = wording.empty(value.empty, value.profile)
+    return {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step}
+
+
 def trace(value: Trace) -> dict[str, Any]:
     """The whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
-    empty = None
-    if value.empty is not None:
-        sentence, next_step = wording.empty(value.empty, value.profile)
-        empty = {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step}
     now = dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat()
     return {
         "query": value.query,
@@ -174,18 +180,21 @@ def trace(value: Trace) -> dict[str, Any]:
         "lost": [candidate(item) for item in value.lost],
         "unsearchable": plain(value.unsearchable),
         "notices": plain(value.notices),
-        "empty": empty,
+        "empty": _empty(value),
         "timings": {stage: round(ms, 3) for stage, ms in value.timings.items()},
     }
 
 
-def answer(value: Trace) -> dict[str, Any]:
-    """What `search --json` prints: results first, then what they were made with, then the trace."""
-    return {
+def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
+    """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace."""
+    found = {
         "results": [result(item) for item in value.recalled],
         "provider": value.provider,
         "model": value.model,
         "profile": value.profile,
         "mode": value.mode,
-        "trace": trace(value),
+        "fallback": value.who.instead if value.who else None,
+        "empty": _empty(value),
+        "notices": plain(value.notices),
     }
+    return {**found, "trace": trace(value)} if explain else found

@@ -1,7 +1,7 @@
 """Who would be recalled under many settings at once: the arithmetic of ranking over a whole row of values.
 
-The components of the candidates come from ranking itself; what the knobs make of them is worked out for all values
-together, with the early end that a full order cannot have. `rank` gives the same answer, one setting at a time.
+Components, scores and gate are those of ranking, for all values together; the order ends early, as a full one cannot.
+`rank` gives the same answer, one setting at a time.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 
 from memory_tui.explain import proposed
-from memory_tui.search import scoring
 from memory_tui.search.evidence import Evidence, Flags, Rows
-from memory_tui.search.fuse import Rules, age_of, fuse, keyword_hits, mode_of, side_of
+from memory_tui.search.fuse import Components, Rules, column, components, keyword_hits, mode_of, score, side_of
+from memory_tui.search.gate import pass_gate
 from memory_tui.search.rank import mmr_tokens
 from memory_tui.search.scoring import Floats
 from memory_tui.search.similarity import Similarity
@@ -29,11 +29,7 @@ class Field:
     """The candidates that one profile proposes with one limit, and the components of their scores."""
 
     mode: Mode
-    rows: Rows
-    vector: Floats
-    text: Floats
-    days: Floats
-    named: Floats
+    parts: Components
     keyword: Flags
     similarity: Similarity
 
@@ -81,7 +77,7 @@ class Replay:
         for field, numbered in self._grouped(settings):
             batch = _Batch(field, [rules for _, rules in numbered])
             for (at, rules), order in zip(numbered, batch.order(), strict=True):
-                found[at] = tuple(self._rows[field.rows[order[: rules.results]]].tolist())
+                found[at] = tuple(self._rows[field.parts.rows[order[: rules.results]]].tolist())
         return found
 
     def _grouped(self, settings: Sequence[Settings]) -> list[tuple[Field, list[tuple[int, Rules]]]]:
@@ -95,17 +91,12 @@ class Replay:
     def _field(self, key: tuple[str, Mode, int], rules: Rules) -> Field:
         if key not in self._fields:
             small, mode = self._small, key[1]
-            numbers = fuse(small, side_of(small, mode, rules), mode, rules)
-            files = small.file_of[numbers.rows]
+            parts = components(small, side_of(small, mode, rules), mode, rules)
             self._fields[key] = Field(
                 mode,
-                numbers.rows,
-                numbers.vector,
-                numbers.text,
-                age_of(small, rules.profile).days[files],
-                np.isin(files, list(small.of_named_day)).astype(np.float64),
-                keyword_hits(small, numbers),
-                Similarity(lambda: [self._words(rules, row) for row in numbers.rows.tolist()]),
+                parts,
+                keyword_hits(small, parts),
+                Similarity(lambda: [self._words(rules, row) for row in parts.rows.tolist()]),
             )
         return self._fields[key]
 
@@ -117,15 +108,15 @@ class Replay:
 
     @staticmethod
     def _in(field: Field, rules: Sequence[Rules], own: int) -> list[Standing]:
-        there = np.flatnonzero(field.rows == own)
+        there = np.flatnonzero(field.parts.rows == own)
         if not len(there):
             return [Standing(False, 0, rule.results, float("nan")) for rule in rules]
         at = int(there[0])
         batch = _Batch(field, rules)
         places = batch.places(at)
         return [
-            Standing(0 < place <= rule.results, place, rule.results, score)
-            for place, rule, score in zip(places.tolist(), rules, batch.scores[:, at].tolist(), strict=True)
+            Standing(0 < place <= rule.results, place, rule.results, total)
+            for place, rule, total in zip(places.tolist(), rules, batch.scores[:, at].tolist(), strict=True)
         ]
 
 
@@ -135,26 +126,10 @@ class _Batch:
     def __init__(self, field: Field, rules: Sequence[Rules]) -> None:
         self.field = field
         self.results = np.array([rule.results for rule in rules])
-        self.diverse = np.array([rule.mmr and len(field.rows) > 1 for rule in rules], dtype=np.bool_)
-        self.balance = _column([rule.mmr_lambda for rule in rules])
-        # As in fuse and gate, line for line.
-        hybrid = (
-            _column([rule.vector_weight for rule in rules]) * field.vector
-            + _column([rule.text_weight for rule in rules]) * field.text
-        )
-        fade = scoring.decay_factor(field.days[None, :], _column([rule.half_life for rule in rules]))
-        multiply = _column([rule.decay and rule.profile.age == "multiply" for rule in rules]).astype(np.bool_)
-        add = _column([rule.decay and rule.profile.age == "add" for rule in rules]).astype(np.bool_)
-        factor = np.where(multiply, fade, 1.0)
-        recency = np.where(add, _column([rule.recency for rule in rules]) * fade, 0.0)
-        self.scores = hybrid * factor + recency + _column([rule.date_boost for rule in rules]) * field.named
-        self.passed = self.scores >= _column([rule.min_score for rule in rules])
-        relaxed = _column(
-            [min(rule.min_score, rule.text_weight) if rule.profile.relaxed_floor else np.inf for rule in rules]
-        )
-        if field.mode == "hybrid":
-            nobody = ~self.passed.any(axis=1, keepdims=True)
-            self.passed |= nobody & field.keyword & (self.scores >= relaxed)
+        self.diverse = np.array([rule.mmr and len(field.parts.rows) > 1 for rule in rules], dtype=np.bool_)
+        self.balance = column([rule.mmr_lambda for rule in rules])
+        self.scores = score(field.parts, rules).total
+        self.passed = pass_gate(self.scores, rules, field.mode, lambda: field.keyword).passed
 
     def places(self, at: int) -> Rows:
         """The place of candidate `at` among those over the gate, by each of the rules; 0 when it is not over it."""
@@ -207,7 +182,3 @@ class _Batch:
                     going.append(i)
             active = np.array(going, dtype=np.int64)
         return found
-
-
-def _column(values: Sequence[float]) -> Floats:
-    return np.array(values, dtype=np.float64)[:, None]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_tui import profiles
-from memory_tui.explain.why import words_off
+from memory_tui.explain.why import Digits, product_shown, words_off
 from memory_tui.explain.wording import label, ordinal, sentence
 from memory_tui.search.trace import Candidate, Trace
 
@@ -147,17 +147,19 @@ def _mmr(candidate: Candidate, trace: Trace) -> Stage:
 
 def in_a_line(candidate: Candidate, trace: Trace) -> str:
     """The whole arithmetic as one formula: `.40 x 0.854 + .60 x 0.818 = 0.832 + 0.020 age = 0.852 >= 0.35`."""
-    vector, text, age = candidate.vector, candidate.text, candidate.age
-    formula = (
-        f"{vector.weight:.2f} x {vector.score:.3f} + {text.weight:.2f} x {text.score:.3f} = {candidate.hybrid:.3f}"
+    age, digits = candidate.age, Digits.of(candidate, trace)
+    sides = " + ".join(
+        " x ".join(reversed(product_shown(part.score, part.weight, part.points, digits.points)))
+        for part in (candidate.vector, candidate.text)
     )
+    formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
     more = ""
     if profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
-        more += f" x {age.factor:.3f} age"
+        more += f" x {age.factor:.{digits.total}f} age"
     if age.points >= 0.0005:
-        more += f" + {age.points:.3f} age"
+        more += f" + {age.points:.{digits.total}f} age"
     if candidate.date_points:
-        more += f" + {candidate.date_points:.3f} day"
+        more += f" + {candidate.date_points:.{digits.total}f} day"
     more += f" = {candidate.score:.3f}" if more else ""
     floor = getattr(candidate.verdict, "floor", trace.floor)
     place = getattr(candidate.verdict, "place", None)

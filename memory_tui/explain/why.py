@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,6 +39,74 @@ class Line:
     detail: str
     operation: Operation = ""
     value: float | None = None
+    digits: int = 3
+
+    @property
+    def shown(self) -> str:
+        """The operation and the value, with as many digits as redoing the sum takes; empty on lines without."""
+        return f"{self.operation or ' '} {self.value:.{self.digits}f}" if self.value is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """How many decimals each number of a candidate's sum needs, so that a reader who redoes it gets what stands there.
+
+    `total` is for the sum of both sides and what age and day do to it, `points` for what the sides give.
+    """
+
+    total: int
+    points: int
+
+    @classmethod
+    def of(cls, candidate: Candidate, trace: Trace) -> Digits:
+        """The fewest that do, from 3 on."""
+        age, multiplies = candidate.age, profiles.get(trace.profile).age == "multiply"
+
+        def score(digits: int) -> bool:
+            hybrid = _rounded(candidate.hybrid, digits)
+            aged = hybrid * _rounded(age.factor, digits) if multiplies else hybrid + _rounded(age.points, digits)
+            return _same(aged + _rounded(candidate.date_points, digits), candidate.score, 3)
+
+        def hybrid(digits: int) -> bool:
+            both = _rounded(candidate.vector.points, digits) + _rounded(candidate.text.points, digits)
+            return _same(both, candidate.hybrid, total)
+
+        total = _fewest(3, score)
+        return cls(total, _fewest(total, hybrid))
+
+
+def _fewest(least: int, fits: Callable[[int], bool]) -> int:
+    """The fewest decimals, from `least` on, with which it `fits`."""
+    return next((digits for digits in range(least, 10) if fits(digits)), 10)
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}f}")
+
+
+def _same(redone: float, shown: float, digits: int) -> bool:
+    """Whether what a reader gets is what is shown, once it is rounded."""
+    return abs(redone - _rounded(shown, digits)) <= 0.5001 * 10.0**-digits
+
+
+def product_shown(score: float, weight: float, points: float, digits: int) -> tuple[str, str]:
+    """`score` and `weight` with the decimals that it takes to get at `points` (of so many `digits`) by multiplying."""
+    least = _fewest(2, lambda n: abs(_rounded(weight, n) - weight) < 1e-4)
+    ways = sorted(((n, m) for n in range(3, 10) for m in range(least, 10)), key=lambda way: (sum(way), way[1]))
+    n, m = next(((n, m) for n, m in ways if _same(_rounded(score, n) * _rounded(weight, m), points, digits)), (10, 10))
+    return f"{score:.{n}f}", f"{weight:.{m}f}"
+
+
+def made_of(values: Sequence[float], least: int, fits: Callable[[Sequence[float]], bool]) -> list[str]:
+    """`values` with the fewest decimals with which what they come to `fits`; tiny ones as powers of ten."""
+    plain = [digits for digits in range(least, 7) if max(values) >= 10.0 ** (1 - digits)]
+    ways = [f".{digits}f" for digits in plain] + [f".{digits}e" for digits in range(2, 15)]
+    shown: list[str] = []
+    for way in ways:
+        shown = [format(value, way) for value in values]
+        if fits([float(text) for text in shown]):
+            break
+    return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +139,18 @@ def count_terms(plan: QueryPlan, text: str, profile: str) -> TermCount:
 
 def explain(candidate: Candidate, trace: Trace) -> list[Line]:
     """The lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
-    lines = [_vector(candidate, trace), _text(candidate, trace), Line(*_SIDES[trace.mode], "=", candidate.hybrid)]
-    lines += _age(candidate, trace)
+    digits = Digits.of(candidate, trace)
+    lines = [
+        _vector(candidate, trace, digits.points),
+        _text(candidate, trace, digits.points),
+        Line(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
+    ]
+    lines += _age(candidate, trace, digits.total)
     if candidate.date_points:
-        lines.append(Line("day", f"the query names {trace.plan.day.removeprefix('-')}", "+", candidate.date_points))
-    lines.append(Line("score", "", "=", candidate.score))
+        day = f"the query names {trace.plan.day.removeprefix('-')}"
+        lines.append(Line("day", day, "+", candidate.date_points, digits.total))
+    above = "above 1, because age and day add to what vector and text give" if candidate.score > 1 else ""
+    lines.append(Line("score", above, "=", candidate.score))
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
     return lines
@@ -135,17 +211,30 @@ def _rank(rank: int | None, pool: int) -> str:
     return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
 
 
-def _vector(candidate: Candidate, trace: Trace) -> Line:
+def _vector(candidate: Candidate, trace: Trace, digits: int) -> Line:
     part = candidate.vector
     if part.cosine is None:
-        return Line("vector", _no_cosine(trace), "+", 0.0)
-    steps = [f"cosine {part.cosine:.3f}"]
-    if profiles.get(trace.profile).vector_score == "share":
-        steps.append(f"/ best {trace.vector_scale:.3f} = {part.score:.3f}")
-    elif not part.in_pool and not part.points:
-        steps.append("counts 0")
-    steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {part.weight:.2f}"]
-    return Line("vector", "  ".join(steps), "+", part.points)
+        return Line("vector", _no_cosine(trace), "+", 0.0, digits)
+    score, weight = product_shown(part.score, part.weight, part.points, digits)
+    if not part.points:
+        steps = [f"cosine {part.cosine:.3f}", "counts 0"]
+    elif profiles.get(trace.profile).vector_score == "share":
+        steps = _divided("cosine", part.cosine, trace.vector_scale, score, 3)
+    else:
+        steps = [f"cosine {score}"]
+    steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {weight}"]
+    return Line("vector", "  ".join(steps), "+", part.points, digits)
+
+
+def _divided(name: str, value: float, best: float, score: str, least: int) -> list[str]:
+    """`value` over the `best` one, both with the digits that it takes to get at `score`."""
+    digits = len(score.partition(".")[2])
+    own, other = made_of((value, best), least, lambda shown: _quotient(shown, float(score), digits))
+    return [f"{name} {own}", f"/ best {other} = {score}"]
+
+
+def _quotient(shown: Sequence[float], score: float, digits: int) -> bool:
+    return shown[1] > 0 and _same(shown[0] / shown[1], score, digits)
 
 
 def _no_cosine(trace: Trace) -> str:
@@ -157,19 +246,24 @@ def _no_cosine(trace: Trace) -> str:
     return next((cause for code, cause in _NO_VECTOR.items() if code in codes), otherwise)
 
 
-def _text(candidate: Candidate, trace: Trace) -> Line:
+def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
     part, rules = candidate.text, profiles.get(trace.profile)
     if trace.mode == "vectors only":
-        return Line("text", words_off(trace), "+", 0.0)
+        return Line("text", words_off(trace), "+", 0.0, digits)
     if part.bm25 is None:
-        return Line("text", "no word matched" if rules.join == "OR" else "not all words matched", "+", 0.0)
-    formula = {
-        "magnitude": f"/ best {trace.text_scale:.2f} = {part.score:.3f}",
-        "saturated": f"r/(1+r) = {part.score:.3f}",
-        "clamped": f"always {part.score:.1f} in this release",
-    }[rules.text_score]
-    steps = [f"bm25 {-part.bm25:.2f}", formula, _rank(part.rank, trace.funnel.text_pool), f"x {part.weight:.2f}"]
-    return Line("text", "  ".join(steps), "+", part.points)
+        return Line("text", "no word matched" if rules.join == "OR" else "not all words matched", "+", 0.0, digits)
+    relevance = -part.bm25
+    score, weight = product_shown(part.score, part.weight, part.points, digits)
+    if rules.text_score == "magnitude":
+        steps = _divided("bm25", relevance, trace.text_scale, score, 2)
+    elif rules.text_score == "saturated":
+        places = len(score.partition(".")[2])
+        (own,) = made_of((relevance,), 2, lambda r: _same(r[0] / (1 + r[0]), float(score), places))
+        steps = [f"bm25 {own}", f"r/(1+r) = {score}"]
+    else:
+        steps = [f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}", f"always {part.score:.1f} in this release"]
+    steps += [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
+    return Line("text", "  ".join(steps), "+", part.points, digits)
 
 
 def words_off(trace: Trace) -> str:
@@ -178,7 +272,7 @@ def words_off(trace: Trace) -> str:
     return "there is no full-text search" if on else "hybrid is off: words are not searched"
 
 
-def _age(candidate: Candidate, trace: Trace) -> list[Line]:
+def _age(candidate: Candidate, trace: Trace, digits: int) -> list[Line]:
     part = candidate.age
     half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
     if part.basis == "off":
@@ -187,10 +281,10 @@ def _age(candidate: Candidate, trace: Trace) -> list[Line]:
     operation: Operation = "x" if multiplies else "+"
     value = part.factor if multiplies else part.points
     if part.age_days is None:
-        return [Line("age", "evergreen, never fades", operation, value)]
+        return [Line("age", "evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
     detail = f"{part.age_days:.0f} d old{source}, half-life {half_life} d"
-    return [Line("decay" if multiplies else "recency", detail, operation, value)]
+    return [Line("decay" if multiplies else "recency", detail, operation, value, digits)]
 
 
 def _mmr(candidate: Candidate) -> Line:
@@ -211,4 +305,9 @@ def _gate(candidate: Candidate, trace: Trace) -> Line:
     limit = trace.settings.whole("query.maxResults")
     place = getattr(verdict, "place", None)
     order = f"  {ordinal(place)} {'<=' if place <= limit else '>'} {limit}" if place else ""
-    return Line("gate", f"{candidate.score:.3f} {sign} {floor:g}{order}  {label(verdict)}")
+    return Line("gate", f"{against(candidate.score, floor)} {sign} {floor:g}{order}  {label(verdict)}")
+
+
+def against(score: float, floor: float) -> str:
+    """`score` with enough digits to see on which side of `floor` it is."""
+    return f"{score:.{_fewest(3, lambda digits: (_rounded(score, digits) >= floor) == (score >= floor))}f}"

@@ -215,7 +215,9 @@ class Inquest:
             return min(found, key=lambda place: place.rank)
         conjoined = " AND " in plan.fts_query
         join: Literal["AND", "OR"] = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
-        nowhere = tuple(word for word in plan.words if self._side.frequency.get(word, 1) == 0)
+        elsewhere = self.evidence.elsewhere
+        seen = {*elsewhere.uncut, *(word for word, _ in elsewhere.held)} if not elsewhere.unread else set(plan.words)
+        nowhere = tuple(word for word in plan.words if self._side.frequency.get(word, 1) == 0 and word not in seen)
         return NotMatched(plan.words, absent(plan, text) if conjoined else plan.words, nowhere, join)
 
 

@@ -344,9 +344,20 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
         case NoUsableWord():
             return "The query has no word to search for, and there are no vectors to go by.", "Add a word."
         case NothingMatched():
-            if reason.missing:
-                found = ", ".join(f'"{word}"' for word in reason.missing[:5])
-                return f"No note contains {found}.", "Try another word for it."
+            elsewhere = reason.elsewhere
+            absent = tuple(word for word in reason.missing if word not in elsewhere.uncut)
+            waits = f" {elsewhere.clause[0].upper()}{elsewhere.clause[1:]}." if elsewhere.clause else ""
+            if unseen := [word for word in reason.missing if word in elsewhere.uncut]:
+                return (
+                    f"Notes hold {_listed(unseen)}, but only inside of longer words, where profile {profile} cannot "
+                    f"see {'it' if len(unseen) == 1 else 'them'}.{waits}",
+                    f"Use the profile {OWN}, or store.fts.tokenizer trigram.",
+                )
+            if waits:
+                found = f"contains {_listed(absent)}" if absent else "holds these words"
+                return f"No indexed note {found}.{waits}", "Ask again when it is indexed, or run memory-tui index."
+            if absent:
+                return f"No note contains {_listed(absent)}.", "Try another word for it."
             if reason.join == "AND":
                 return (
                     "No chunk contains all of these words, and no vector is near.",

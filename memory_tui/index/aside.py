@@ -12,6 +12,7 @@ import stat
 import time
 from pathlib import Path
 
+from memory_tui.core import atomic
 from memory_tui.index.place import SIDES
 from memory_tui.index.schema import APPLICATION_ID
 
@@ -36,7 +37,7 @@ def sweep(index: Path, now: float) -> list[str]:
             continue
         try:
             for side in reversed(SIDES):
-                path.with_name(path.name + side).unlink(missing_ok=True)
+                atomic.remove_file(path.with_name(path.name + side))
         except OSError as error:
             told.append(f"{path}, a damaged index that was moved aside, cannot be removed: {error.strerror}.")
         else:

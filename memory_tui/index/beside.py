@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from memory_tui.core import atomic
 from memory_tui.errors import IndexUnavailable
 from memory_tui.index import carrying, check, refusals, writes
 from memory_tui.index.database import explained
@@ -99,7 +100,7 @@ def discard(index: Path) -> None:
         part = path.with_name(path.name + side)
         try:
             if kind(part) != "no file":
-                part.unlink(missing_ok=True)
+                atomic.remove_file(part)
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise IndexUnavailable(

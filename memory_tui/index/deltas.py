@@ -67,7 +67,8 @@ def waits(found: Found, row: FileRow | None, thresholds: Thresholds) -> str:
     if due(grown, thresholds):
         return ""
     lines = f"{grown.messages:,} line{'' if grown.messages == 1 else 's'}"
+    came = "grew by" if row else "new, with"
     return (
-        f"grew by {grown.bytes:,} bytes and {lines}; it is indexed by itself after "
+        f"{came} {grown.bytes:,} bytes and {lines}; it is indexed by itself after "
         f"{thresholds.bytes:,} bytes or {thresholds.messages:,} lines, or now by memory-tui index"
     )

@@ -26,12 +26,13 @@ class FileState:
 
     pending: the next sync indexes or forgets it (`detail` says new, changed, deleted, rebuild, ...). failed: it could
     not be read or cut. changed while read: somebody was writing it each time. missing root: its folder has vanished,
-    and what was indexed of it stays.
+    and what was indexed of it stays. One that is `patient` has not grown enough to be indexed by itself.
     """
 
     path: str
     state: State
     detail: str
+    patient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Freshness:
     """How many notes are `fresh`, those that are not by path, and what is no note.
 
     `rebuild` says what the index was made with that is otherwise now; then no note is fresh. `shrink` is what a
-    person has to agree to before it is forgotten.
+    person has to agree to before it is forgotten. `moved` are the stored paths of roots on another device than before,
+    where notes are missing.
     """
 
     fresh: int
@@ -47,6 +49,7 @@ class Freshness:
     left_out: tuple[LeftOut, ...]
     rebuild: tuple[str, ...] = ()
     shrink: Shrink | None = None
+    moved: frozenset[str] = frozenset()
 
     def of(self, *states: State) -> tuple[FileState, ...]:
         """The notes in one of `states`."""
@@ -111,7 +114,7 @@ def compare(
     gone = sort_out(scan, known, roots, devices)
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in gone.deleted)
     stale.update((held.path, FileState(*held)) for held in gone.held)
-    return Freshness(fresh, stale, scan.left_out, rebuild, gone.shrink)
+    return Freshness(fresh, stale, scan.left_out, rebuild, gone.shrink, frozenset(gone.moved))
 
 
 def _state(note: Found, row: FileRow | None, differs: Difference, thresholds: Thresholds | None) -> FileState | None:
@@ -122,7 +125,8 @@ def _state(note: Found, row: FileRow | None, differs: Difference, thresholds: Th
         return FileState(note.path, "changed while read" if row.state == CHANGED else "failed", row.detail)
     if not differs:
         return None
-    return FileState(note.path, "pending", (thresholds and waits(note, row, thresholds)) or differs)
+    patience = waits(note, row, thresholds) if thresholds else ""
+    return FileState(note.path, "pending", patience or differs, bool(patience))
 
 
 def _reread(note: Found, row: FileRow) -> Difference:

@@ -6,6 +6,7 @@ file is for people: process id, when that process started, and since when it wri
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -14,10 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from memory_tui.core import atomic
 from memory_tui.errors import Cancelled, IndexBusy, IndexUnavailable
 from memory_tui.index.place import open_beside, read_beside
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
+_HOLDER_BYTES = 256
+"""The room that the text has. It is never given back, so that a lock can be had on a full disk too."""
 _LOCKED_BYTE = 1 << 20
 """Where Windows locks, behind the text, because others may not read what is locked there."""
 
@@ -65,29 +69,42 @@ class WriterLock:
         try:
             descriptor = open_beside(path, os.O_RDWR | os.O_CREAT, _is_ours)
         except OSError as error:
-            raise IndexUnavailable(
-                f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder."
-            ) from None
-        if not _lock(descriptor):
+            raise _unwritable(path, error) from None
+        try:
+            if not _lock(descriptor):
+                os.close(descriptor)
+                return None
+            holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
+            atomic.set_contents(descriptor, json.dumps(asdict(holder)).encode().ljust(_HOLDER_BYTES))
+        except OSError as error:
             os.close(descriptor)
-            return None
-        holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
-        os.truncate(descriptor, 0)
-        os.write(descriptor, json.dumps(asdict(holder)).encode())
+            raise _unwritable(path, error) from None
+        except BaseException:
+            # To close it lets go of the lock too, whatever came between.
+            os.close(descriptor)
+            raise
         return cls(path, descriptor)
 
     def release(self) -> None:
-        """Let others write. The file stays, empty: removing it would let two processes lock two files of one name."""
-        if self._descriptor >= 0:
-            os.truncate(self._descriptor, 0)
-            os.close(self._descriptor)
-            self._descriptor = -1
+        """Let others write. The file stays, blank: removing it would let two processes lock two files of one name."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            try:
+                # A name that stays is that of a process which has no lock any more: it stops nobody.
+                with contextlib.suppress(OSError):
+                    atomic.set_contents(descriptor, b" " * _HOLDER_BYTES)
+            finally:
+                os.close(descriptor)
 
     def __enter__(self) -> WriterLock:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.release()
+
+
+def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
+    return IndexUnavailable(f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder.")
 
 
 def wait_for(index: str | os.PathLike[str], stop: Waiting) -> WriterLock:
@@ -131,7 +148,7 @@ def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
 
 def _is_ours(data: bytes) -> bool:
     """Whether a lock file holds what `acquire` writes, or what is left of that when the power fails."""
-    begins = b'{"pid"'
+    begins, data = b'{"pid"', data.strip(b" ")
     return data.startswith(begins) or begins.startswith(data) or not any(data)
 
 

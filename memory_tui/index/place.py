@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
+from memory_tui.core import atomic
 from memory_tui.errors import IndexRefused, IndexUnavailable
 from memory_tui.index import filesystem
 from memory_tui.index.schema import APPLICATION_ID
@@ -227,9 +228,9 @@ def create(path: Path) -> Path:
 
     An existing file is not opened for that: closing it would drop the locks that SQLite holds on it in this process.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    atomic.make_folder(path.parent)
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(atomic.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         for needed in (path, path.parent):
             if not os.access(needed, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
@@ -287,7 +288,7 @@ def move_aside(path: Path) -> Path:
         for side in SIDES:
             old = path.with_name(path.name + side)
             if old.exists():
-                old.rename(target.with_name(target.name + side))
+                atomic.move_file(old, target.with_name(target.name + side))
     except OSError as error:
         raise IndexUnavailable(f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself.") from None
     return target

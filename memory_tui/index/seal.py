@@ -7,13 +7,14 @@ not fit it.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_tui.index.place import open_beside, read_beside
+from memory_tui.core import atomic
+from memory_tui.index.place import read_beside
 
 UNCLOSED = "it was not closed"
 """What `take` says without a seal."""
@@ -63,7 +64,7 @@ def take(index: Path) -> tuple[str, Seal | None]:
         text = read_beside(path)
         found = _parsed(text)
         if found is not None or not text:
-            path.unlink()
+            atomic.remove_file(path)
     except FileNotFoundError:
         return UNCLOSED, None
     except OSError as error:
@@ -87,13 +88,17 @@ def is_beside(index: Path) -> bool:
 
 
 def _write(index: Path, seal: Seal) -> None:
+    """Put `seal` beside `index`, unless another program's file is there. Without one it is checked at the start."""
+    path = path_of(index)
     try:
-        descriptor = open_beside(path_of(index), os.O_RDWR | os.O_CREAT, lambda data: _parsed(data) is not None)
+        found = read_beside(path)
+    except FileNotFoundError:
+        found = b""
     except OSError:
         return
-    with os.fdopen(descriptor, "wb") as file:
-        file.truncate()
-        file.write(json.dumps(seal).encode())
+    if not found or _parsed(found) is not None:
+        with contextlib.suppress(OSError):
+            atomic.replace_file(path, json.dumps(seal).encode("ascii"))
 
 
 def _parsed(data: bytes) -> Seal | None:

@@ -4,22 +4,24 @@ A folder that may not be listed, a root that has vanished or is an empty mount p
 logged out: none of them is a thousand deletions. What is doubtful stays in the index until a person agrees.
 """
 
+# Paths are strings, as in `workspace.roots`.
+# ruff: noqa: PTH116
 from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from memory_tui.index.known import FileRow
 from memory_tui.workspace import transcripts
-from memory_tui.workspace.roots import FOLDER, MEMORY, ROOT_NOTES, Roots
-from memory_tui.workspace.roots import scan as look
+from memory_tui.workspace.roots import FOLDER, MEMORY, ROOT_NOTES, WORKSPACE, Roots, reachable
 from memory_tui.workspace.walk import Scan
 
 MANY = 5
-"""Fewer notes that vanish at once are believed, because a person deletes a few at a time."""
+"""Fewer notes that vanish at once are believed, because a person deletes a few at a time; not so a root with all."""
 _NAMED = 5
 
 KEY = "devices"
@@ -49,11 +51,15 @@ class Held(NamedTuple):
 
 @dataclass(slots=True)
 class Gone:
-    """What `sort_out` found: rows that are `deleted`, notes that are `held`, and what has to be asked first, if any."""
+    """What `sort_out` found: rows that are `deleted`, notes that are `held`, and what has to be asked first, if any.
+
+    `moved` are the stored paths of roots on another device than before, where notes are missing.
+    """
 
     deleted: list[FileRow] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
     shrink: Shrink | None = None
+    moved: set[str] = field(default_factory=set)
 
 
 def sort_out(
@@ -72,13 +78,16 @@ def sort_out(
     if not missing:
         return Gone()
     gone = Gone()
-    doubts = _unreachable(scan, accepted) | (_moved(roots, devices or {}) if roots and not accepted else {})
+    moved = _moved(roots, devices or {}) if roots and not accepted else {}
+    doubts = moved | _unreachable(scan, roots, accepted)
     for row in missing:
-        doubt = next((doubts[path] for path in _upwards(row.path) if path in doubts), None)
-        if doubt is None:
+        place = next((path for path in _upwards(row.path) if path in doubts), None)
+        if place is None:
             gone.deleted.append(row)
-        else:
-            gone.held.append(doubt._replace(path=row.path))
+            continue
+        gone.held.append(doubts[place]._replace(path=row.path))
+        if doubts[place] is moved.get(place):
+            gone.moved.add(place)
     if roots is not None and not accepted:
         _doubt(gone, known, roots, {left.path for left in scan.left_out if left.rule == "missing root"})
     return gone
@@ -95,7 +104,7 @@ def _missing(scan: Scan, known: Mapping[str, FileRow], roots: Roots | None) -> l
         return named
     if scan.quiet and roots is not None:
         # Some are missing: which ones only a list of all of them can tell.
-        found = {note.path for note in look(roots).found}
+        found = {note.path for note in reachable(roots).found}
     return [row for path, row in known.items() if path not in found]
 
 
@@ -109,16 +118,18 @@ def in_scope(roots: Roots, path: str) -> bool:
 
 
 def devices(roots: Roots) -> dict[str, int]:
-    """The device of each root that is there."""
+    """The device of each root that is there; that of the workspace as `.`, wherever a link in its place leads."""
     places = {FOLDER: str(roots.workspace / FOLDER)} | {roots.stored(extra): extra for extra in roots.extra}
     if roots.sessions:
         places[transcripts.SOURCE] = roots.sessions
     found = {}
-    for stored, absolute in places.items():
+    for stored, absolute in [(WORKSPACE, str(roots.workspace)), *places.items()]:
         try:
-            found[stored] = os.lstat(absolute).st_dev
+            status = os.stat(absolute) if stored == WORKSPACE else os.lstat(absolute)
         except (OSError, ValueError):
             continue
+        if not stat.S_ISLNK(status.st_mode):
+            found[stored] = status.st_dev
     return found
 
 
@@ -139,10 +150,10 @@ def from_text(text: object) -> dict[str, int]:
 def _doubt(gone: Gone, known: Mapping[str, FileRow], roots: Roots, vanished: set[str]) -> None:
     """Hold what was to be deleted, where that is more than half of what should be there, or a whole root."""
     here = [row for row in gone.deleted if in_scope(roots, row.path)]
-    should = sum(in_scope(roots, path) for path in known) if len(here) >= MANY else 0
-    if 2 * len(here) <= should:
+    should = sum(in_scope(roots, path) for path in known) if len(here) >= MANY or vanished else 0
+    if len(here) < MANY or 2 * len(here) <= should:
         here = [row for row in here if not vanished.isdisjoint(_upwards(row.path))]
-    if len(here) < MANY:
+    if not here:
         return
     reason = f"{len(here):,} of {should:,} notes vanished at once"
     gone.shrink = Shrink(len(here), should, reason, tuple(sorted(row.path for row in here)[:_NAMED]))
@@ -151,14 +162,20 @@ def _doubt(gone: Gone, known: Mapping[str, FileRow], roots: Roots, vanished: set
     gone.held += [Held(row.path, "pending", f"deleted? {reason}") for row in here]
 
 
-def _unreachable(scan: Scan, accepted: bool) -> dict[str, Held]:
-    """Places whose notes can come back; a root inside the workspace that is missing was mostly deleted."""
+def _unreachable(scan: Scan, roots: Roots | None, accepted: bool) -> dict[str, Held]:
+    """Places whose notes can come back; a root inside the workspace that is missing was mostly deleted.
+
+    A link in place of a folder whose notes were read is nobody's wish to forget them.
+    """
+    folders = {FOLDER, *map(roots.stored, roots.extra)} if roots else set()
     return {
         left.path: Held(
             left.path, "failed" if left.rule == "unreadable" else "missing root", f"{left.path}: {left.detail}"
         )
         for left in scan.left_out
-        if left.rule == "unreadable" or (left.rule == "missing root" and not accepted and _outside(left.path))
+        if left.rule == "unreadable"
+        or (left.rule == "symlink" and not accepted and left.path in folders)
+        or (left.rule == "missing root" and not accepted and (left.path == WORKSPACE or _outside(left.path)))
     }
 
 
@@ -179,8 +196,8 @@ def _outside(path: str) -> bool:
 
 
 def _upwards(path: str) -> list[str]:
-    """`path` and each folder above it."""
+    """`path` and each folder above it, the workspace last where it is below that."""
     paths = [path]
     while path := path.rpartition("/")[0]:
         paths.append(path)
-    return paths
+    return paths if _outside(paths[0]) else [*paths, WORKSPACE]

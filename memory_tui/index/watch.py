@@ -27,6 +27,10 @@ _TICK_MS = 60
 """How often quiet time and single files are looked at."""
 _PATIENCE = 5
 """Quiet times after which changes are announced although more keep coming."""
+_SILENT_SECONDS = 1.0
+"""A watcher that ticks gives a sign more often than this."""
+_BUSY_SECONDS = 60.0
+"""The same while it begins, or lists folders, which takes as long as there are folders."""
 _LISTING_SECONDS = 1.0
 _LISTING_SHARE = 30
 """Where there are no events: the least time between two listings, and how much longer it is than one takes."""
@@ -91,18 +95,35 @@ class Watcher:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
         self._trouble = ""
+        self._failure = ""
         self._changed = False
         self._named: Named = frozenset()
         self._first = self._last = 0.0
+        self._sign, self._patience = 0.0, _BUSY_SECONDS
 
     @property
     def alive(self) -> bool:
         """Whether it was started and not stopped."""
         return self._thread.is_alive() and not self._stop.is_set()
 
+    @property
+    def dead(self) -> str:
+        """Why its thread ended although nobody stopped it; empty while it runs."""
+        ended = self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set()
+        return (self._failure or "the watcher has ended") if ended else ""
+
+    @property
+    def silent(self) -> bool:
+        """Whether it runs and has given no sign for longer than it should need."""
+        return self.alive and time.monotonic() - self._sign > self._patience
+
     def start(self) -> None:
         """Begin to watch, on a thread of its own."""
+        self._give_sign(_BUSY_SECONDS)
         self._thread.start()
+
+    def _give_sign(self, patience: float) -> None:
+        self._sign, self._patience = time.monotonic(), patience
 
     def stop(self, timeout: float = 1.0) -> None:
         """End the thread; changes that were not announced yet are dropped."""
@@ -111,7 +132,14 @@ class Watcher:
             self._thread.join(timeout)
 
     def _run(self) -> None:
+        try:
+            self._go_on()
+        except Exception as error:  # noqa: BLE001 - whoever asks why it is dead is told
+            self._failure = f"the watcher failed: {type(error).__name__} {error}".rstrip()
+
+    def _go_on(self) -> None:
         while not self._stop.is_set():
+            self._give_sign(_BUSY_SECONDS)
             try:
                 self._watch(_View.of(self._roots))
             except FileNotFoundError:
@@ -128,6 +156,7 @@ class Watcher:
         """Look at events and statuses until the folders to watch are others."""
         self._note(None)
         for changes in self._events(view):
+            self._give_sign(_SILENT_SECONDS)
             if not self.armed.is_set():
                 folders = f"{len(view.folders)} folder{'' if len(view.folders) == 1 else 's'}"
                 self.detail = (
@@ -172,6 +201,7 @@ class Watcher:
             if time.monotonic() < due:
                 yield set()
                 continue
+            self._give_sign(_BUSY_SECONDS)
             start = time.monotonic()
             after = _listing(self._roots)
             end = time.monotonic()

@@ -5,14 +5,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.search.scoring import Floats
-from memory_tui.search.trace import ChunkRef, Notice, QueryPlan, Unsearchable
+from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unsearchable
 from memory_tui.text.days import named_day
+
+if TYPE_CHECKING:
+    from memory_tui.embed.who import Who
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -108,6 +111,10 @@ class Evidence:
     """Of the index: its rowids mean nothing in an index with another one."""
     source: str = ""
     """What the question was kept to: memory, sessions, or empty for all."""
+    who: Who | None = None
+    """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
+    elsewhere: Elsewhere = field(default_factory=Elsewhere)
+    """Where words stand that no chunk was found to hold."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What one ranking worked out and the next can use, because no knob changes it."""
 

@@ -1,7 +1,8 @@
-"""Fusion: the pools of both sides become candidates, and their raw numbers become one score each."""
+"""Fusion: the pools of both sides become candidates, and their raw numbers one score under each of several rules."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,8 +64,8 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """The numbers of all candidates as arrays over `rows`, in the order in which they were proposed."""
+class Components:
+    """What the candidates of one profile and limit bring along before any knob: arrays over `rows`, as proposed."""
 
     rows: Rows
     cosine: Floats
@@ -75,12 +76,21 @@ class Scores:
     text_rank: Rows
     text: Floats
     text_scale: float
+    days: Floats
+    named: Floats
+    """1 for chunks of the day that the query names, 0 for others."""
+    text_matches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What the knobs make of components: arrays of (rules, candidates)."""
+
     hybrid: Floats
     factor: Floats
     recency: Floats
     date: Floats
-    score: Floats
-    text_matches: int
+    total: Floats
 
 
 def mode_of(evidence: Evidence, settings: Settings) -> Mode:
@@ -143,8 +153,8 @@ def age_of(evidence: Evidence, profile: Profile) -> Age:
     return evidence.openclaw_age if profile.age == "multiply" else evidence.recommended_age
 
 
-def fuse(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Scores:
-    """Every candidate's score: (vector + text) x age factor, plus what recency and a named day add."""
+def components(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Components:
+    """The candidates that both sides propose, with the numbers that no weight, age or gate changes."""
     nearest, matched = pools(evidence, side, mode, rules.limit)
     rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist()])), dtype=np.int64)
     profile = rules.profile
@@ -168,16 +178,8 @@ def fuse(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Scores:
     counted = ~np.isnan(bm25) & (computed | (text_rank > 0)) & (mode != "vectors only")
     text = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
 
-    hybrid = rules.vector_weight * vector + rules.text_weight * text
     files = evidence.file_of[rows]
-    days = age_of(evidence, profile).days[files]
-    fade = scoring.decay_factor(days, rules.half_life)
-    multiply = rules.decay and profile.age == "multiply"
-    factor = fade if multiply else np.ones(len(rows))
-    # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
-    recency = rules.recency * fade if rules.decay and profile.age == "add" else np.zeros(len(rows))
-    date = rules.date_boost * np.isin(files, list(evidence.of_named_day)).astype(np.float64)
-    return Scores(
+    return Components(
         rows,
         cosine,
         vector_rank,
@@ -187,26 +189,42 @@ def fuse(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Scores:
         text_rank,
         text,
         text_scale,
-        hybrid,
-        factor,
-        recency,
-        date,
-        hybrid * factor + recency + date,
+        age_of(evidence, profile).days[files],
+        np.isin(files, list(evidence.of_named_day)).astype(np.float64),
         int(np.count_nonzero(~np.isnan(every))),
     )
 
 
-def keyword_hits(evidence: Evidence, numbers: Scores) -> Flags:
+def column(values: Sequence[float]) -> Floats:
+    """One value for each of the rules, to be spread over candidates."""
+    return np.array(values, dtype=np.float64)[:, None]
+
+
+def score(parts: Components, rules: Sequence[Rules]) -> Scores:
+    """Every candidate's score under each of `rules`: (vector + text) x age factor, plus recency and a named day."""
+    vector_weight, text_weight = column([rule.vector_weight for rule in rules]), column([r.text_weight for r in rules])
+    hybrid = vector_weight * parts.vector + text_weight * parts.text
+    fade = scoring.decay_factor(parts.days[None, :], column([rule.half_life for rule in rules]))
+    multiplies = column([rule.decay and rule.profile.age == "multiply" for rule in rules]) > 0
+    adds = column([rule.decay and rule.profile.age == "add" for rule in rules]) > 0
+    factor = np.where(multiplies, fade, 1.0)
+    # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
+    recency = np.where(adds, column([rule.recency for rule in rules]) * fade, 0.0)
+    date = column([rule.date_boost for rule in rules]) * parts.named
+    return Scores(hybrid, factor, recency, date, hybrid * factor + recency + date)
+
+
+def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
     """Which candidates the relaxed floor takes for keyword hits: those, and all others on the very lines of one.
 
     OpenClaw knows its keyword hits by path and lines, and the pieces of one long line share them.
     """
-    found = numbers.text_rank > 0
+    found = parts.text_rank > 0
     if found.all() or not found.any():
         return found
     places = [
         (ref.source, ref.path, ref.start_line, ref.end_line)
-        for ref in map(evidence.refs.__getitem__, numbers.rows.tolist())
+        for ref in map(evidence.refs.__getitem__, parts.rows.tolist())
     ]
     hits = {place for place, hit in zip(places, found.tolist(), strict=True) if hit}
     return np.array([place in hits for place in places], dtype=np.bool_)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from memory_tui.search.evidence import Evidence, Flags, Side
+from memory_tui.search.fuse import Rules, column
 from memory_tui.search.scoring import Floats
 from memory_tui.search.trace import (
     AllBelowGate,
@@ -29,33 +30,59 @@ from memory_tui.text import js
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """Which candidates pass under each rule: arrays of (rules, candidates), or of (rules, 1)."""
+
+    passed: Flags
+    floor: Floats
+    relaxed: Flags
+    """Whether the relaxed floor is in force, because no score reaches minScore."""
+    keyword: Flags
+    """Over candidates: those that the relaxed floor lets through; none where it is not in force."""
+
+
+def pass_gate(scores: Floats, rules: Sequence[Rules], mode: Mode, keyword: Callable[[], Flags]) -> Gate:
+    """OpenClaw's selection: scores of at least minScore, else the `keyword` hits over the relaxed floor."""
+    floor = column([rule.min_score for rule in rules])
+    passed = scores >= floor
+    hybrid = mode == "hybrid"
+    relaxed = column([hybrid and rule.profile.relaxed_floor for rule in rules]) > 0
+    relaxed &= ~passed.any(axis=1, keepdims=True)
+    hits = keyword() if relaxed.any() else np.zeros(scores.shape[1], dtype=np.bool_)
+    relaxed &= hits.any()
+    floor = np.where(relaxed, np.minimum(floor, column([rule.text_weight for rule in rules])), floor)
+    return Gate(np.where(relaxed, hits & (scores >= floor), passed), floor, relaxed, hits)
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """The candidates' numbers in their final order, and their gates; `relaxed` is None without a second floor."""
+    """One rule's candidates in their final order, with what the gate made of them."""
 
     scores: Floats
     before_decay: Floats
     factors: Floats
     ages: Floats
     keyword: Flags
+    passed: Flags
+    floor: float
+    relaxed: bool
     min_score: float
     limit: int
     mmr: Sequence[MmrPart | None]
-    relaxed: float | None
 
 
 class Decision:
     """Who passed: `recalled` places in order, the `floor` in force, and counts of those held back."""
 
-    def __init__(self, question: Question, passed: Flags, floor: float, relaxed: bool) -> None:
+    def __init__(self, question: Question) -> None:
         self._question = question
-        self._passed = passed
-        self._relaxed = relaxed
+        self._passed = passed = question.passed
         self._places = np.flatnonzero(passed)
-        self.floor = floor
+        self.floor = question.floor
         self.recalled = tuple(int(i) for i in self._places[: question.limit])
         self.over_gate = len(self._places)
         # A vector-only hit faces minScore even while keyword hits face the relaxed floor.
-        self._bars = np.where(question.keyword, floor, question.min_score)
+        self._bars = np.where(question.keyword, question.floor, question.min_score)
         self._faded = ~passed & (question.factors < 1.0) & (question.before_decay >= self._bars)
         self.decayed = int(np.count_nonzero(self._faded))
         passing = question.scores[self._places]
@@ -72,7 +99,7 @@ class Decision:
         question = self._question
         if self._passed[i]:
             place = int(np.searchsorted(self._places, i)) + 1
-            return Recalled(place, self._relaxed) if place <= question.limit else self._cut(i, place)
+            return Recalled(place, question.relaxed) if place <= question.limit else self._cut(i, place)
         bar = float(self._bars[i])
         margin = bar - float(question.scores[i])
         if self._faded[i]:
@@ -84,14 +111,6 @@ class Decision:
         if part is not None and part.twin is not None and self._better[place - 1] < self._question.limit:
             return DisplacedByMmr(part.twin, part.similarity, place, self._question.limit)
         return BeyondLimit(place, self._question.limit)
-
-
-def decide(question: Question) -> Decision:
-    """OpenClaw's selection: scores of at least minScore, else keyword hits over the relaxed floor; then the limit."""
-    passed = question.scores >= question.min_score
-    if question.relaxed is None or passed.any() or not question.keyword.any():
-        return Decision(question, passed, question.min_score, relaxed=False)
-    return Decision(question, question.keyword & (question.scores >= question.relaxed), question.relaxed, relaxed=True)
 
 
 def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, best: float | None) -> EmptyReason:
@@ -106,4 +125,4 @@ def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, 
     if mode == "nothing":
         return NoUsableWord(side.plan.dropped, evidence.pointless)
     missing = tuple(word for word in side.plan.words if side.frequency.get(word, 1) == 0)
-    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR")
+    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR", evidence.elsewhere)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from memory_tui.profiles import Profile
 from memory_tui.search import gate, scoring, snippet
 from memory_tui.search.evidence import Evidence, Rows, Side
 from memory_tui.search.faults import not_copied
-from memory_tui.search.fuse import Rules, age_of, fuse, keyword_hits, mode_of, pools, side_of
+from memory_tui.search.fuse import Rules, age_of, components, keyword_hits, mode_of, pools, score, side_of
 from memory_tui.search.similarity import Similarity
 from memory_tui.search.trace import (
     UNKNOWN_WORDS,
@@ -54,7 +55,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
     lost = ranking.losers()
     nearest, matched = pools(evidence, side, mode, rules.limit)
-    best = float(np.max(numbers.score)) if len(numbers.rows) else None
+    best = float(np.max(ranking.scores.total)) if len(numbers.rows) else None
     return Trace(
         query=evidence.query,
         now=evidence.now,
@@ -64,7 +65,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         provider=evidence.provider,
         model=evidence.model,
         generation=evidence.generation,
-        plan=side.plan,
+        plan=replace(side.plan, elsewhere=evidence.elsewhere),
         candidate_limit=rules.limit,
         vector_scale=numbers.vector_scale,
         text_scale=numbers.text_scale,
@@ -77,6 +78,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *evidence.notices,
             *_weights_notice(settings, rules),
             *_meaning_alone(side, mode, ranking),
+            *_waiting(evidence, recalled),
             *_words_alone(evidence, recalled),
             *not_copied(evidence, mode, rules.profile),
         ),
@@ -84,6 +86,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
+        who=evidence.who,
     )
 
 
@@ -93,7 +96,7 @@ def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, .
     asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
     if not asked or not ranking.decided.recalled:
         return ()
-    unmatched = side.plan.unmatched
+    unmatched = replace(side.plan, elsewhere=ranking.evidence.elsewhere).unmatched
     return (
         Notice(
             "meaning_alone",
@@ -101,6 +104,14 @@ def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, .
             "and may have nothing to do with it.",
         ),
     )
+
+
+def _waiting(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
+    """That a note which waits holds a word that no indexed one does; an empty answer says so itself."""
+    if not recalled or not evidence.elsewhere.held:
+        return ()
+    said = evidence.elsewhere.clause
+    return (Notice("waiting", f"{said[0].upper()}{said[1:]}.", "Ask again when it is indexed: memory-tui index."),)
 
 
 def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
@@ -131,27 +142,28 @@ class _Ranking:
 
     def __init__(self, evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> None:
         self.evidence, self.side, self.mode, self.rules = evidence, side, mode, rules
-        self.numbers = numbers = fuse(evidence, side, mode, rules)
+        self.numbers = numbers = components(evidence, side, mode, rules)
+        self.scores = scores = score(numbers, [rules])
         self.ages = age_of(evidence, rules.profile)
-        self.order = np.argsort(-numbers.score, kind="stable")
+        self.order = np.argsort(-scores.total[0], kind="stable")
         self.choices: list[MmrPart | None] = [None] * len(self.order)
         if rules.mmr and len(self.order) > 1:
             self._diversify()
         order = self.order
-        relaxes = rules.profile.relaxed_floor and mode == "hybrid"
-        strict = bool((numbers.score >= rules.min_score).any())
-        keyword = keyword_hits(evidence, numbers) if relaxes and not strict else numbers.text_rank > 0
-        self.decided = gate.decide(
+        passing = gate.pass_gate(scores.total, [rules], mode, lambda: keyword_hits(evidence, numbers))
+        self.decided = gate.Decision(
             gate.Question(
-                scores=numbers.score[order],
-                before_decay=numbers.hybrid[order],
-                factors=numbers.factor[order],
-                ages=self.ages.days[evidence.file_of[numbers.rows[order]]],
-                keyword=keyword[order],
+                scores=scores.total[0, order],
+                before_decay=scores.hybrid[0, order],
+                factors=scores.factor[0, order],
+                ages=numbers.days[order],
+                keyword=passing.keyword[order],
+                passed=passing.passed[0, order],
+                floor=float(passing.floor[0, 0]),
+                relaxed=bool(passing.relaxed[0, 0]),
                 min_score=rules.min_score,
                 limit=rules.results,
                 mmr=self.choices,
-                relaxed=min(rules.min_score, rules.text_weight) if relaxes else None,
             )
         )
 
@@ -160,11 +172,11 @@ class _Ranking:
         left = np.ones(len(self.order), dtype=np.bool_)
         left[list(self.decided.recalled)] = False
         places = np.flatnonzero(left)
-        return places[np.argsort(-self.numbers.score[self.order[places]], kind="stable")]
+        return places[np.argsort(-self.scores.total[0, self.order[places]], kind="stable")]
 
     def _diversify(self) -> None:
         refs = [self.evidence.refs[row] for row in self.numbers.rows.tolist()]
-        steps = scoring.mmr(self.numbers.score, self._similarity(refs).row, self.rules.mmr_lambda)
+        steps = scoring.mmr(self.scores.total[0], self._similarity(refs).row, self.rules.mmr_lambda)
         twins = [refs[step.nearest] if step.nearest >= 0 else None for step in steps]
         self.choices = [
             MmrPart(step.relevance, step.similarity, twin, place)
@@ -195,7 +207,7 @@ class _Ranking:
 
     def candidate(self, place: int) -> Candidate:
         """The record of the candidate at `place` in the final order."""
-        evidence, numbers, rules = self.evidence, self.numbers, self.rules
+        evidence, numbers, scores, rules = self.evidence, self.numbers, self.scores, self.rules
         i = int(self.order[place])
         ref, verdict = evidence.refs[int(numbers.rows[i])], self.decided.verdict(place)
         shown = self._snippet(evidence.texts[ref.rowid], isinstance(verdict, Recalled))
@@ -219,10 +231,10 @@ class _Ranking:
                 rules.text_weight,
                 rules.text_weight * text,
             ),
-            hybrid=float(numbers.hybrid[i]),
+            hybrid=float(scores.hybrid[0, i]),
             age=self._age(i),
-            date_points=float(numbers.date[i]),
-            score=float(numbers.score[i]),
+            date_points=float(scores.date[0, i]),
+            score=float(scores.total[0, i]),
             mmr=self.choices[place],
             verdict=verdict,
             snippet=shown.text,
@@ -245,8 +257,8 @@ class _Ranking:
         return AgePart(
             _optional(self.ages.days[file]),
             self.ages.basis[file],
-            float(self.numbers.factor[i]),
-            float(self.numbers.recency[i]),
+            float(self.scores.factor[0, i]),
+            float(self.scores.recency[0, i]),
         )
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from memory_tui.settings import Settings
+
+if TYPE_CHECKING:
+    from memory_tui.embed.who import Who
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 UNKNOWN_WORDS = "unknown_words"
@@ -206,6 +209,31 @@ class Losers(Lazy[Candidate]):
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Where words of a question stand that the index did not find.
+
+    `uncut` stand in the text of indexed chunks, inside of what the tokenizer takes for one word. `held` names for a
+    word the first note that holds it and waits to be indexed. Of `waiting` notes `unread` were not looked through.
+    """
+
+    uncut: tuple[str, ...] = ()
+    held: tuple[tuple[str, str], ...] = ()
+    waiting: int = 0
+    unread: int = 0
+
+    @property
+    def clause(self) -> str:
+        """What waits, as a clause; empty where no note that waits can hold a word."""
+        if self.held:
+            word, path = self.held[0]
+            return f'the note {path}, which is not indexed yet, holds "{word}"'
+        if self.unread:
+            notes = "note waits" if self.waiting == 1 else "notes wait"
+            return f"{self.waiting:,} {notes} to be indexed, and {self.unread:,} of them were not looked through"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
 class QueryPlan:
     """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
 
@@ -220,14 +248,19 @@ class QueryPlan:
     day: str = ""
     inside: bool = False
     common: tuple[str, ...] = ()
+    elsewhere: Elsewhere = Elsewhere()
 
     @property
     def unmatched(self) -> str:
-        """That no note holds any of `words`, as a clause that says of which words it is true."""
+        """That no note holds any of `words`, as a clause that says of which words, and of which notes, it is true."""
+        waits = f"; {self.elsewhere.clause}" if self.elsewhere.clause else ""
+        notes = "no indexed note" if waits else "no note"
+        if self.elsewhere.uncut:
+            return f"no word of the question was found, but notes hold the text {self.elsewhere.uncut[0]}{waits}"
         if not self.dropped:
-            return "no note holds a word of the question"
+            return f"{notes} holds a word of the question{waits}"
         common = f"; left out as too common: {', '.join(self.common)}" if self.common else ""
-        return f"no note holds one of the words that count{common}"
+        return f"{notes} holds one of the words that count{common}{waits}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +282,15 @@ class Funnel:
 
 @dataclass(frozen=True, slots=True)
 class Unsearchable:
-    """A file that the answer cannot contain as it is on disk: its `state`, and why."""
+    """A file that the answer cannot contain as it is on disk: its `state`, and why.
+
+    One that is `patient` has not grown enough to be indexed by itself; `detail` says what it takes.
+    """
 
     path: str
     state: Literal["pending", "failed", "changed while read", "missing root", "excluded"]
     detail: str
+    patient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +328,11 @@ class NoUsableWord:
 
 @dataclass(frozen=True, slots=True)
 class NothingMatched:
-    """No chunk holds the words (`missing` occur nowhere) and no vector was near."""
+    """No chunk holds the words (`missing` occur in none) and no vector was near; `elsewhere` is where they stand."""
 
     missing: tuple[str, ...]
     join: str
+    elsewhere: Elsewhere = Elsewhere()
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,3 +383,5 @@ class Trace:
     """The vector pool in retrieval order: chunk, vector score."""
     timings: Mapping[str, float]
     """Milliseconds per stage: embed, vector, text, rank."""
+    who: Who | None = None
+    """Who answered by meaning, and why it is not who was asked for; None where nobody told."""

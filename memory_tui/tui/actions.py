@@ -1,4 +1,4 @@
-"""Every key once: bindings, key hints, help, palette and the README's key table are made from these tables."""
+"""Every key once: bindings, key hints, help, palette and the manual's key table are made from these tables."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def why_nothing(key: str, where: Iterable[str]) -> str:
 
 
 def key_table_markdown() -> str:
-    """The README's key table: one row per action, grouped by place."""
+    """The manual's key table: one row per action, grouped by place."""
     lines = ["| Where | Keys | What they do |", "|---|---|---|"]
     for place, title in PLACES.items():
         for action in ACTIONS:

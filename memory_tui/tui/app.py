@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
 from collections import deque
@@ -12,16 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ScreenStackError
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.signal import Signal
 from textual.theme import Theme
 
+from memory_tui import stop_signals
 from memory_tui.errors import MemoryTuiError
-from memory_tui.events import Event, SyncFinished, SyncProgress, SyncStarted, VectorsMade
-from memory_tui.tui import messages
+from memory_tui.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
+from memory_tui.tui import messages, signals
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.bridge import Bridge, Opener
 from memory_tui.tui.doing import Doing
@@ -30,6 +32,7 @@ from memory_tui.tui.facts import Facts
 from memory_tui.tui.marking import Marking
 from memory_tui.tui.modes import VIEWS, make
 from memory_tui.tui.theme import THEMES, first_theme, greys
+from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.widgets.event_log import KEPT
 from memory_tui.tui.widgets.truth_bar import Progress
 
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from memory_tui.tui.session import Tuning
 
 
+TERMINAL_EVERY = 1.0
+"""Seconds between two looks at whether the terminal is still there."""
 FACTS_EVERY = 0.5
 """Seconds between two redrawings of the lists while files are being indexed."""
 
@@ -86,6 +91,11 @@ class MemoryApp(Doing):
         self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
         self.started = time.time()
         self.recalled = Marking()
+        self.typed_ahead = TypedAhead(self, super().on_event)
+        self.signals: signals.Signals | None = None
+        """Who ends the app when a signal comes; None where it runs without a terminal."""
+        self.last_words = ""
+        """What became of unsaved text when the app ended unasked."""
         self._query = query
         self._told_facts = 0.0
         self.add_modes(VIEWS)
@@ -130,11 +140,38 @@ class MemoryApp(Doing):
         with suppress(ScreenStackError):
             super().clear_selection()
 
+    async def on_event(self, event: events.Event) -> None:
+        """Give keys to the panes one by one, everything else at once."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:
+            await self.typed_ahead.take(event)
+        else:
+            await super().on_event(event)
+
     def on_mount(self) -> None:
         """Open the engine beside the first frame."""
+        if self.signals is not None:
+            self.signals.listen(asyncio.get_running_loop())
+            self.set_interval(TERMINAL_EVERY, self._look_for_terminal)
         self.bridge.open()
         if self._query:
             self.switch_mode("search")
+
+    def _look_for_terminal(self) -> None:
+        """End where the terminal is closed, and nobody sent the signal that says so."""
+        if self.signals is not None and not self.signals.number and not signals.has_terminal():
+            self.signals.hear(signals.CLOSED)
+
+    def leave(self, code: int) -> None:
+        """End with exit `code` whatever is on screen; what was typed and not saved is kept as a draft."""
+        self.last_words = " ".join(filter(None, [view.leaving() for view in self.views]))
+        self.exit(code)
+
+    def woken(self) -> None:
+        """Set the terminal up again, and draw everything: the process was stopped without being told."""
+        if self._driver is not None:
+            self._driver.suspend_application_mode()
+            self._driver.resume_application_mode()
+            self.refresh(layout=True)
 
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""
@@ -198,10 +235,18 @@ class MemoryApp(Doing):
         if self.facts is not None:
             self.facts = self.facts.after(news)
         self.events_signal.publish(news)
+        if any(isinstance(event, RootsChanged) for event in news):
+            self._roots_changed()
         if self.progress is None:
             self.bridge.look()
         elif self.facts is not None and time.monotonic() - self._told_facts > FACTS_EVERY:
             self._told_facts = time.monotonic()
+            self.facts_signal.publish(self.facts)
+
+    def _roots_changed(self) -> None:
+        """Say at once what became of the roots: the facts that follow may wait for a file system that hangs."""
+        if self.facts is not None and self.engine is not None:
+            self.facts = self.facts.beside(self.engine.roots())
             self.facts_signal.publish(self.facts)
 
     @on(messages.Gathered)
@@ -256,7 +301,11 @@ def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> i
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
     app = MemoryApp(opener, name=name, query=query, suggestions=suggestions)
-    code = app.run()
+    with signals.heard(app) as heard:
+        code = app.run()
+    if heard.number:
+        stop_signals.say(heard.number, app.last_words)
+        return stop_signals.exit_status(heard.number)
     if app.error is not None:
         raise app.error
     return app.return_code or 0 if code is None else code

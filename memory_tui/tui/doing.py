@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memory_tui.tui.bridge import Bridge
     from memory_tui.tui.facts import Facts
     from memory_tui.tui.session import Tuning
+    from memory_tui.tui.typed_ahead import TypedAhead
 
 
 class Doing(Doors):
@@ -26,6 +27,7 @@ class Doing(Doors):
     bridge: Bridge
     engine: Engine | None
     facts: Facts | None
+    typed_ahead: TypedAhead
     tuning: Tuning | None
     """Where the knobs are; known when the engine is open."""
 
@@ -78,7 +80,7 @@ class Doing(Doors):
     def do_ask(self) -> None:
         """Go to the query box."""
         self.switch_mode("search")
-        self.call_after_refresh(self._focus_query)
+        self.typed_ahead.when_drawn(self._focus_query)
 
     def _focus_query(self) -> None:
         for box in self.screen.query("#query"):
@@ -152,7 +154,7 @@ class Doing(Doors):
             else:
                 self.tell("What you typed is not saved yet: ctrl+s saves it. Then ask again.")
 
-        self.call_after_refresh(go)
+        self.typed_ahead.when_drawn(go)
 
     def do_agent(self) -> None:
         """Another agent."""

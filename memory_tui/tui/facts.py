@@ -12,8 +12,11 @@ from memory_tui import profiles
 from memory_tui.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
 from memory_tui.search.trace import Mode, Notice
 from memory_tui.tui.aging import Aging
+from memory_tui.workspace import presence
+from memory_tui.workspace.presence import RootState
 
 if TYPE_CHECKING:
+    from memory_tui.embed.who import Who
     from memory_tui.engine import Engine
     from memory_tui.overview import FileRow, Item, Status
 
@@ -49,6 +52,7 @@ class Facts:
     left_out: tuple[Item, ...]
     vector: Health
     text: Health
+    who: Who
     provider: Health
     requested: str
     model: str
@@ -68,6 +72,25 @@ class Facts:
     """Which other process keeps the index up to date; empty where it is this one or none."""
     shrink: str = ""
     """Why notes that vanished are kept until a person agrees; empty where none are."""
+    roots: tuple[RootState, ...] = ()
+    """The workspace, and every other place where notes are read: whether they can be."""
+
+    @property
+    def lost(self) -> tuple[RootState, ...]:
+        """The roots of which something is to be said, the most important first."""
+        return presence.lost(self.roots)
+
+    @property
+    def lost_notes(self) -> RootState | None:
+        """Why no note of the workspace can be read; None where they can."""
+        return next((root for root in self.lost if root.main and not root.readable), None)
+
+    def beside(self, roots: tuple[RootState, ...]) -> Facts:
+        """These facts when the roots are as `roots` say: no note is fresh that cannot be read."""
+        if roots == self.roots:
+            return self
+        rows = tuple(_unread(row, presence.root_of(row.path, roots)) for row in self.rows)
+        return replace(self, roots=roots, rows=rows, fresh=sum(row.state == "fresh" for row in rows))
 
     def after(self, news: Sequence[Event]) -> Facts:
         """These facts with what `news` say of single files and the watcher; counts follow with the next gathering."""
@@ -106,17 +129,23 @@ def _told(row: FileRow, told: tuple[str, str, int | None] | None) -> FileRow:
     return replace(row, state=state, detail=detail, chunks=row.chunks if chunks is None else chunks)
 
 
+def _unread(row: FileRow, root: RootState | None) -> FileRow:
+    if root is None or root.readable or row.state != "fresh":
+        return row
+    return replace(row, state="missing root", detail=root.detail)
+
+
 def gather(engine: Engine) -> Facts:
     """The facts as they are now; looks at the disk, so for worker threads only. Raises MemoryTuiError."""
     status = engine.status()
-    provider = _provider(status)
+    who = status.who
     return Facts(
         workspace=status.workspace_dir,
         read_only=status.read_only,
         unwritable=_unwritable(status),
         profile=status.profile,
         profile_origin=status.profile_origin,
-        mode=_mode(status, provider, engine.settings.on("query.hybrid.enabled")),
+        mode=_mode(status),
         chunks=status.chunks,
         files=status.files,
         embedded=status.embedded,
@@ -128,9 +157,10 @@ def gather(engine: Engine) -> Facts:
         left_out=status.freshness.left_out,
         vector=_vector(status),
         text=Health("fts5", bool(status.fts["available"]), str(status.fts["engine"])),
-        provider=provider,
+        who=who,
+        provider=Health(who.label, who.fine, who.detail if who.fine else who.reason),
         requested=f"{status.requested_provider} ({status.provider_origin})",
-        model=status.model,
+        model=who.model or status.model,
         watching=status.watching,
         watch_detail=status.watch_detail,
         index_file=status.db_path,
@@ -145,6 +175,7 @@ def gather(engine: Engine) -> Facts:
         paused=status.paused,
         keeper=f"process {keeper.pid}" if (keeper := status.keeper) is not None and not keeper.ours else "",
         shrink=_shrink(status),
+        roots=status.roots,
     )
 
 
@@ -172,18 +203,6 @@ def _aging(engine: Engine) -> Aging:
     )
 
 
-def _provider(status: Status) -> Health:
-    problem = next((notice for notice in status.notices if notice.code == "provider"), None)
-    if problem is not None:
-        cause = problem.message.removeprefix("Meaning-based recall is off: ")
-        waits = any(link.name == status.requested_provider and not link.agreed for link in status.links)
-        return Health(f"{status.requested_provider} {'waits for you' if waits else 'failed'}", False, cause)
-    if status.requested_provider == "none":
-        return Health("embedding off", True, "no provider was asked for")
-    made_by = status.provider if status.requested_provider == "auto" and status.chunks else status.requested_provider
-    return Health(f"{made_by} ok", True, status.provider_state)
-
-
 def _vector(status: Status) -> Health:
     if status.chunks and not status.embedded:
         return Health("no vectors", True, "nothing is embedded")
@@ -193,8 +212,6 @@ def _vector(status: Status) -> Health:
     return Health(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
 
 
-def _mode(status: Status, provider: Health, hybrid: bool) -> Mode:
-    indexed_without = status.chunks > 0 and status.embedded == 0
-    if not provider.ok or indexed_without or status.requested_provider == "none":
-        return "keywords only"
-    return "hybrid" if hybrid else "vectors only"
+def _mode(status: Status) -> Mode:
+    """What questions are answered by, before one is asked; an index with no vector at all has only words."""
+    return "keywords only" if status.chunks and not status.embedded else status.who.mode

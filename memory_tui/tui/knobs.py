@@ -53,6 +53,8 @@ class Dial:
     ignored: str
     changed: bool
     counts: str = ""
+    reach: float = 1.0
+    """What a score comes to at most, of the knob that scores are held against."""
 
     @property
     def shown(self) -> str:
@@ -112,9 +114,19 @@ def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
             ignored = _NEEDS[key][1]
         changed = value.value != opened.values[key].value
         origin = value.origin if changed else opened.values[key].origin
-        found.append(Dial(BY_KEY[key], value.value, origin, ignored, changed, counts.get(key, "")))
+        reach = _reach(settings) if key == "query.minScore" else 1.0
+        found.append(Dial(BY_KEY[key], value.value, origin, ignored, changed, counts.get(key, ""), reach))
     frozen = "" if settings.on(_DECAY) else "decay is off, so nothing ages"
     return [*found, Dial(DATE, days, "days from now; type a number, - for the past", frozen, days != 0)]
+
+
+def _reach(settings: Settings) -> float:
+    """The best score there can be: 1 from vector and text, and what the profile adds for age and a named day."""
+    profile = profiles.get(settings.word("profile"))
+    if profile.age != "add":
+        return 1.0
+    recent = settings.number("recency.weight") if settings.on(_DECAY) else 0.0
+    return 1.0 + recent + (0.0 if "dateBoost" in profile.ignores else settings.number("dateBoost"))
 
 
 def _counts(settings: Settings) -> dict[str, str]:
@@ -147,4 +159,5 @@ def describe(dial: Dial) -> str:
         return f"{knob.label} has no effect: {dial.ignored}"
     scope = f"  {knob.low:g} to {knob.top:g}{knob.unit and ' '}{knob.unit}" if dial.slides else ""
     pair = (f"; counts as {dial.counts}" if dial.counts else "; both weights add up to 1") if knob.key in PAIR else ""
-    return f"{knob.label}: {knob.help}{pair}{scope}  ({dial.origin})"
+    reach = f"; scores go up to {dial.reach:.2f} with age and day" if dial.reach > 1 else ""
+    return f"{knob.label}: {knob.help}{pair}{reach}{scope}  ({dial.origin})"

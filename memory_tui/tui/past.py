@@ -53,7 +53,7 @@ def _commits(engine: Engine, path: str | None) -> tuple[Sequence[Commit], bool, 
         return (), False, False, ""
     try:
         commits = git.log(path)
-        return commits, True, not commits or bool(git.diff(path)), ""
+        return commits, True, not commits or git.uncommitted(path), ""
     except EditRefused as error:
         return (), True, False, error.message
 

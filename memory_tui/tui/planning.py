@@ -12,7 +12,7 @@ from memory_tui.tui.screens.preview import Planned
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Curator, Done
     from memory_tui.curate.preview import Effect
-    from memory_tui.curate.record import Change
+    from memory_tui.curate.record import Change, Conflict
     from memory_tui.curate.unsaved import Typing, Unsaved
     from memory_tui.engine import Engine
 
@@ -77,9 +77,12 @@ def applied(change: Change) -> Callable[[Engine], Done]:
 
 
 def step(engine: Engine, kind: str, number: int | None = None) -> Done:
-    """Take a change back ("undo") or make it again ("redo"); without `number` the one that is next."""
+    """Take a change back ("undo") or make it again ("redo"); without `number` the one that is next.
+
+    What others wrote since stays where it does not touch. Raises Conflict where it does.
+    """
     curator = engine.curator
-    return curator.undo(number) if kind == "undo" else curator.redo(number)
+    return curator.undo(number, merging=True) if kind == "undo" else curator.redo(number, merging=True)
 
 
 def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
@@ -147,20 +150,27 @@ def impact(engine: Engine, path: str, before: bytes | None, text: str, query: st
     return engine.preview(engine.curator.plan.edit(path, before, text), query)
 
 
-def saved(engine: Engine, path: str, before: bytes | None, text: str) -> Done:
-    """Write what an editor made of a note, if it is still what was opened. Raises Conflict when it is not.
+def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int = 0) -> Done:
+    """Write what an editor made of a note that it opened as `before`, with what others wrote since.
 
-    A note that is begun ends with a line end, so that what an agent appends stands on a line of its own.
+    `draft` is what an earlier attempt of this editor left in the journal, 0 for nothing. A note that is begun ends
+    with a line end, so that what an agent appends stands on a line of its own. Raises Conflict when both changed the
+    same lines.
     """
     curator = engine.curator
     if before is None and not text.endswith("\n"):
         text += "\n"
-    return curator.apply(curator.plan.edit(path, before, text), merging=False)
+    return curator.apply(curator.plan.edit(path, before, text), draft=draft)
 
 
-def resolved(engine: Engine, path: str, theirs: bytes | None, data: bytes) -> Done:
-    """Write what somebody chose between their own change and that of others. Raises Conflict when it changed again."""
-    from memory_tui.curate.record import Change, FileChange
+def resolved(engine: Engine, conflict: Conflict, data: bytes) -> Done:
+    """Write what somebody chose between their own change and that of others, with what others wrote since.
 
-    change = Change("edit", f"Edit {path}, with what others wrote", (FileChange(path, theirs, data),))
-    return engine.curator.apply(change, merging=False)
+    Raises Conflict when others changed the same lines again.
+    """
+    return engine.curator.resolve(conflict, data)
+
+
+def forgotten(engine: Engine, draft: int) -> None:
+    """Do without the draft that an editor left in the journal."""
+    engine.curator.forget_draft(draft)

@@ -30,10 +30,6 @@ Keyed = tuple[Row, Hashable]
 """A row, and what the cursor stands on there; None where it does not stand."""
 
 
-def _value(line: Line) -> str:
-    return f"{line.operation or ' '} {line.value:.3f}" if line.value is not None else ""
-
-
 def _detail(line: Line) -> str:
     """What the step is made of, safe and on one line; double blanks, which part its groups, stay."""
     return "  ".join(one_line(group) for group in line.detail.split("  "))
@@ -58,11 +54,11 @@ def _folded(detail: str, width: int) -> Iterator[str]:
 def sum_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
     """One step of arithmetic after the other, values in a column at the right edge, a rule above each result."""
     for line in lines:
-        value = _value(line)
+        value = line.shown
         if line.operation == "=":
             yield [(" " * (width - VALUE) + "─" * VALUE, "rule")]
         label = line.label
-        *first, last = _folded(_detail(line), max(12, width - LABEL - (VALUE + 2 if value else 0)))
+        *first, last = _folded(_detail(line), max(12, width - LABEL - (len(value) + 2 if value else 0)))
         for part in first:
             yield [(f"{label:<{LABEL}}", "muted"), (part, "")]
             label = ""
@@ -79,7 +75,7 @@ def packed_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
         pieces: Row = [
             (line.label, "muted"),
             (f" {detail}" if detail else "", ""),
-            (f" {_value(line)}" if line.value is not None else "", "strong"),
+            (f" {line.shown}" if line.value is not None else "", "strong"),
         ]
         length = sum(cell_len(text) for text, _ in pieces)
         if row and used + 3 + length > width:

@@ -10,12 +10,15 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from memory_tui.config.places import own_path
-from memory_tui.errors import LabelError, MemoryTuiError
+from memory_tui.core import atomic
+from memory_tui.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
+from memory_tui.index import lock
 from memory_tui.tune.labels import HELPS, WRONG, Label, Notebook, Query, settle
 from memory_tui.workspace.document import Document
 
@@ -74,11 +77,10 @@ def dump(notebook: Notebook) -> str:
 
 def save(path: Path, notebook: Notebook) -> None:
     """Write the notebook in one step, so that nobody ever reads half of it. Raises LabelError."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(dump(notebook), "utf-8", errors="replace")
-        beside.replace(path)
+        atomic.make_folder(path.parent, 0o777)
+        # In the place that a link leads to, because the file is the user's own.
+        atomic.replace_file(Path(os.path.realpath(path)), dump(notebook).encode("utf-8", "replace"), None)
     except OSError as error:
         raise LabelError(
             f"The labels cannot be written to {path}: {error.strerror or error}.",
@@ -92,9 +94,9 @@ _EDITING = threading.Lock()
 def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable[[Notebook], Notebook]]) -> Notebook:
     """Apply `changes` to the notebook as it is on disk now, and write it; returns it with every label settled.
 
-    One edit at a time in this process. Without a change nothing is written. Raises LabelError.
+    One edit at a time, in every process. Without a change nothing is written. Raises LabelError.
     """
-    with _EDITING:
+    with _EDITING, _alone(path):
         before = load(path)
         found = settled(before, read)
         for change in changes:
@@ -102,6 +104,23 @@ def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable
         if found != before:
             save(path, found)
         return found
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other processes from editing the notebook meanwhile. Raises LabelError."""
+    try:
+        atomic.make_folder(path.parent, 0o777)
+        held = lock.wait_for(path, threading.Event())
+    except IndexBusy as error:
+        raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error
+    except (OSError, IndexUnavailable) as error:
+        reason = error.message if isinstance(error, IndexUnavailable) else f"{error.strerror or error}."
+        raise LabelError(
+            f"The labels cannot be written to {path}: {reason}", "Check the folder and its permissions."
+        ) from error
+    with held:
+        yield
 
 
 def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:

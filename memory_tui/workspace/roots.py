@@ -33,6 +33,7 @@ __all__ = [
     "contained",
     "destination",
     "locate",
+    "reachable",
     "scan",
     "storable",
     "survey",
@@ -41,6 +42,8 @@ __all__ = [
 
 ROOT_NOTES = ("MEMORY.md", "memory.md")
 FOLDER = "memory"
+WORKSPACE = "."
+"""How the workspace itself is stored."""
 MEMORY = "memory"
 """Source of notes."""
 
@@ -142,13 +145,36 @@ def survey(roots: Roots, settled: Settled | None = None) -> tuple[Scan, Places]:
         for name in ROOT_NOTES:
             walk.root_note(_join(base, name), name)
         walk.folder(_join(base, FOLDER), FOLDER, base)
-        for absolute in roots.extra:
-            walk.extra(absolute, roots.stored(absolute), admitted(roots.patterns) if roots.patterns else None)
+        _walk_extra(roots, walk)
     notes = walk.result()
     if not roots.sessions:
         return notes, walk.places if walk.plain else {}
+    return _with_sessions(roots, notes), {}
+
+
+def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
+    """What `scan` finds; where the workspace cannot be listed, the notes of the other roots, and `.` as left out."""
+    try:
+        return scan(roots, settled)
+    except WorkspaceError as error:
+        missing = not os.path.lexists(roots.workspace)
+        without = LeftOut(WORKSPACE, "missing root" if missing else "unreadable", error.message)
+    walk = Walk(str(roots.workspace), settled)
+    if MEMORY in roots.sources:
+        _walk_extra(roots, walk)
+    notes = walk.result()
+    notes = notes._replace(left_out=tuple(sorted([*notes.left_out, without])))
+    return _with_sessions(roots, notes) if roots.sessions else notes
+
+
+def _walk_extra(roots: Roots, walk: Walk) -> None:
+    for absolute in roots.extra:
+        walk.extra(absolute, roots.stored(absolute), admitted(roots.patterns) if roots.patterns else None)
+
+
+def _with_sessions(roots: Roots, notes: Scan) -> Scan:
     told = transcripts.listing(roots.sessions, roots.archives)
-    return Scan(tuple(sorted(notes.found + told.found)), tuple(sorted(notes.left_out + told.left_out)), notes.quiet), {}
+    return Scan(tuple(sorted(notes.found + told.found)), tuple(sorted(notes.left_out + told.left_out)), notes.quiet)
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:

@@ -148,6 +148,10 @@ class View(Screen[None]):
     def ask_again(self, question: str) -> None:
         """Ask `question`, in a view that asks."""
 
+    def leaving(self) -> str:
+        """Keep what would be lost when the app ends now, unasked; returns what became of it."""
+        return ""
+
     def engine_opened(self) -> None:
         """The engine can be asked from now on."""
 

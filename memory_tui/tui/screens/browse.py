@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
+from memory_tui.text.display import one_line
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.days import ABSENT
 from memory_tui.tui.facts import Facts
@@ -60,7 +61,10 @@ class BrowseView(CuratingView):
         super().facts_changed(facts)
         self.listed.show(facts.rows, facts.today, facts.aging)
         self._look_for_gone({row.path for row in facts.rows})
-        if not facts.rows:
+        if not facts.rows and facts.lost_notes is not None:
+            self.reader.say(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
+            self._wanted = None
+        elif not facts.rows:
             self.reader.say(
                 f"There are no notes in {self.home.workspace_name}/ yet.",
                 "Write MEMORY.md or memory/YYYY-MM-DD.md there; it appears here by itself."

@@ -34,6 +34,11 @@ _VERBS = {
 }
 
 
+def also(done: Done) -> str:
+    """The sentence that tells of others' changes which are in the notes too, empty without any."""
+    return f"Others' changes of {one_line(', '.join(done.merged))} were kept too. " if done.merged else ""
+
+
 class CuratingView(NoteView):
     """A view whose notes can be changed."""
 
@@ -67,17 +72,17 @@ class CuratingView(NoteView):
             return
         from memory_tui.tui.screens.resolve import Resolve
 
-        view = error.views[0]
+        conflict = error
 
         def resolved(data: bytes | None) -> None:
             if data is not None:
-                self._write(partial(planning.resolved, path=view.path, theirs=view.theirs, data=data), self._made)
+                self._write(partial(planning.resolved, conflict=conflict, data=data), self._made)
 
-        self.app.push_screen(Resolve(view, f"What you wanted is kept as draft {error.draft}."), resolved)
+        kept = f"What you wanted is kept as draft {conflict.draft}." if conflict.draft else ""
+        self.app.push_screen(Resolve(conflict.views[0], kept), resolved)
 
     def _made(self, done: Done) -> None:
-        also = f" Others' changes of {', '.join(done.merged)} were kept too." if done.merged else ""
-        self.say(f"{done.change.title}: done.{also} u takes it back.")
+        self.say(f"{one_line(done.change.title)}: done. {also(done)}u takes it back.")
         self.reader.drop_selection()
         self.home.bridge.look()
 
@@ -220,7 +225,8 @@ class CuratingView(NoteView):
         self._write(work, then)
 
     def _stepped(self, kind: str, done: Done) -> None:
-        self.say(f"{one_line(done.change.title)}. {'ctrl+r makes it again' if kind == 'undo' else 'u takes it back'}.")
+        way = "ctrl+r makes it again" if kind == "undo" else "u takes it back"
+        self.say(f"{one_line(done.change.title)}. {also(done)}{way}.")
         self.home.bridge.look()
 
     def do_history(self) -> None:

@@ -1,4 +1,4 @@
-"""A note in a plain editor: written only while it is still what was opened, and nothing that was typed is lost."""
+"""A note in a plain editor: saved with what others wrote to it meanwhile, and nothing that was typed is lost."""
 
 from __future__ import annotations
 
@@ -88,6 +88,8 @@ class EditView(View):
         self._turn = 0
         self._kept = 0.0
         self._writing = False
+        self._kept_as = 0
+        """The draft of the journal that holds the text of this editor, 0 for none."""
 
     def compose_view(self) -> Iterable[Widget]:
         """The text, and what saving it would do."""
@@ -171,6 +173,17 @@ class EditView(View):
         typing, turn, text, before = self._typing, self._turn, self.query_one(EditArea).text, self._before
         self.run("keep", lambda _: typing.keep(turn, text, before), lambda _: None)
 
+    def leaving(self) -> str:
+        """Keep what was typed until now, before the app ends; returns why that failed."""
+        if self._typing is None or not self.unsaved:
+            return ""
+        self._turn += 1
+        try:
+            self._typing.keep(self._turn, self.query_one(EditArea).text, self._before)
+        except MemoryTuiError as error:
+            return one_line(error.message)
+        return f"What you typed into {one_line(self._path)} is kept: i on the note brings it back."
+
     def _forget(self) -> None:
         """What was typed is in the note, or nobody wants it."""
         if self._typing is not None:
@@ -217,7 +230,7 @@ class EditView(View):
             self._leave("Nothing was changed.")
             return
         text = self._draft.restored(self.query_one(EditArea).text)
-        self._write(partial(planning.saved, path=self._path, before=self._before, text=text))
+        self._write(partial(planning.saved, path=self._path, before=self._before, text=text, draft=self._kept_as))
 
     def _write(self, work: Callable[[Engine], Done]) -> None:
         self._writing = True
@@ -228,7 +241,8 @@ class EditView(View):
         self._forget()
         self._writing = False
         self._draft = None
-        self._leave(f"{one_line(done.change.title)}: saved. u takes it back.")
+        also = " What others wrote meanwhile is in it too." if done.merged else ""
+        self._leave(f"{one_line(done.change.title)}: saved.{also} u takes it back.")
 
     def _refused(self, error: MemoryTuiError) -> None:
         self._writing = False
@@ -239,15 +253,16 @@ class EditView(View):
             return
         from memory_tui.tui.screens.resolve import Resolve
 
-        view = error.views[0]
+        self._kept_as = error.draft
+        conflict = error
 
         def resolved(data: bytes | None) -> None:
             if data is None:
                 self.say("Nothing was written; your text is still here, and kept as a draft.")
             else:
-                self._write(partial(planning.resolved, path=view.path, theirs=view.theirs, data=data))
+                self._write(partial(planning.resolved, conflict=conflict, data=data))
 
-        self.app.push_screen(Resolve(view, f"Your text is kept as draft {error.draft}."), resolved)
+        self.app.push_screen(Resolve(conflict.views[0], f"Your text is kept as draft {error.draft}."), resolved)
 
     def _leave(self, sentence: str) -> None:
         line = self.query_one(EditArea).cursor_location[0] + 1
@@ -270,6 +285,9 @@ class EditView(View):
         def answered(yes: bool | None) -> None:
             if yes:
                 self._forget()
+                if self._kept_as:
+                    draft = self._kept_as
+                    self.home.bridge.work("forget draft", lambda engine: planning.forgotten(engine, draft))
                 self.app.pop_screen()
 
         self.app.push_screen(

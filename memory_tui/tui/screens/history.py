@@ -185,7 +185,13 @@ class HistoryView(View):
             self._look()
 
         self.app.push_screen(
-            Ask("Commit to git", f"{one_line(path)} alone, as it is on disk. Say what was changed.", "Commit"), told
+            Ask(
+                "Commit to git",
+                f"{one_line(path)} alone, as it is on disk. No hook, filter or signature of the repository runs. "
+                "Say what was changed.",
+                "Commit",
+            ),
+            told,
         )
 
     def _done(self, done: Done) -> None:

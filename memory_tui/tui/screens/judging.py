@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, cast
 
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
-from memory_tui.search.trace import ChunkRef
+from memory_tui.search.trace import Candidate, ChunkRef
 from memory_tui.tui import desk as desks
 from memory_tui.tui.desk import Desk
 from memory_tui.tui.messages import Worked
 from memory_tui.tui.screens.turning import Turning
+from memory_tui.tui.session import Answer
 from memory_tui.tui.tasks import Progress
 from memory_tui.tui.widgets.results import Results
 from memory_tui.tui.widgets.tune_strip import TuneStrip
@@ -168,14 +169,18 @@ class Judging(Turning):
         from memory_tui.tui.screens.vote import Vote
 
         hit = self.query_one(Results).hit
-        if hit is not None:
-            self.app.push_screen(Vote(f"{hit.chunk.path}:{hit.chunk.start_line}-{hit.chunk.end_line}"), self._voted)
+        shown, question = self._answer, self.question
+        if hit is not None and shown is not None:
+            # What stands in the list when the answer comes may be another hit, even of another question.
+            self.app.push_screen(
+                Vote(f"{hit.chunk.path}:{hit.chunk.start_line}-{hit.chunk.end_line}"),
+                lambda grade: self._voted(grade, hit, shown, question),
+            )
 
-    def _voted(self, grade: int | None) -> None:
+    def _voted(self, grade: int | None, hit: Candidate, shown: Answer, question: str) -> None:
         from memory_tui.tui.screens.vote import TAKEN_BACK, UNKNOWN
 
-        hit, shown, question = self.query_one(Results).hit, self._answer, self.question
-        if grade is None or hit is None or shown is None:
+        if grade is None:
             return
         if grade == UNKNOWN:
             self.change_notebook(

@@ -154,7 +154,7 @@ class NoteView(View):
     def do_about(self) -> None:
         """Go to what is known of the note; on a narrow screen it takes the reader's place."""
         self.add_class("-asked")
-        self.call_after_refresh(self.query_one(AboutPane).focus)
+        self.home.typed_ahead.when_drawn(self.query_one(AboutPane).focus)
 
     def leave_about(self) -> bool:
         """Back from what is known of the note to the note."""

@@ -29,7 +29,10 @@ def nothing(_typed: str, /) -> Sequence[str]:
 
 
 def near(paths: Sequence[str]) -> Propose:
-    """Proposes the `paths` most like what is typed before a colon, and keeps the line number after it."""
+    """Proposes the `paths` most like what is typed before a colon, and keeps the line number after it.
+
+    What is typed comes first where it reads as a place of its own: a note that is not there can be asked about as well.
+    """
 
     def propose(typed: str) -> Sequence[str]:
         from rapidfuzz import fuzz, process
@@ -44,13 +47,15 @@ def near(paths: Sequence[str]) -> Propose:
             limit=SHOWN,
             score_cutoff=60,
         )
-        return [f"{path}{colon}{line}" for _, _, path in found]
+        close = [f"{path}{colon}{line}" for _, _, path in found]
+        own = typed.strip()
+        return close if own in close or not set(own) & set("/:#.") else [own, *close]
 
     return propose
 
 
 class Prompt(ModalScreen[str | None]):
-    """Enter takes what is typed, tab and a click take a proposal, esc leaves."""
+    """Enter takes the proposal under the cursor, or what is typed where none is made; tab completes, esc leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
@@ -63,6 +68,7 @@ class Prompt(ModalScreen[str | None]):
         super().__init__()
         self._title, self._hint, self._value, self._propose = title, hint, value, propose
         self._proposed: list[str] = []
+        self._followed = ""
 
     def compose(self) -> ComposeResult:
         """The box, what it wants, and the proposals."""
@@ -95,14 +101,18 @@ class Prompt(ModalScreen[str | None]):
         self._follow(event.value)
 
     def _follow(self, typed: str) -> None:
-        self._proposed = list(self._propose(typed))
+        self._followed, self._proposed = typed, list(self._propose(typed))
         proposals = self.query_one(OptionList)
         proposals.clear_options()
         proposals.add_options([Option(Content(safe(one))) for one in self._proposed])
+        proposals.highlighted = 0 if self._proposed else None
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip())
+        if event.value != self._followed:
+            self._follow(event.value)
+        at = self.query_one(OptionList).highlighted
+        self.dismiss(event.value.strip() if at is None else self._proposed[at])
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from memory_tui.errors import MemoryTuiError
-from memory_tui.events import Event, SyncFinished
+from memory_tui.events import Event, IndexChanged, SyncFinished
 from memory_tui.text.display import one_line, safe
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.facts import Facts
@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 
 INVITATION = "Type a question; the answer appears while you type."
 HOW = "Hits that the agent would get come first; below a line stand those that lost, each with the reason."
+
+
+def _changes_answers(event: Event) -> bool:
+    """Whether a question may be answered otherwise after `event`."""
+    return isinstance(event, IndexChanged) or (
+        isinstance(event, SyncFinished) and event.indexed + event.removed + event.embedded > 0
+    )
 
 
 class SearchView(Explaining):
@@ -55,7 +62,7 @@ class SearchView(Explaining):
         with Horizontal(id="panes"):
             yield Results()
             yield WhyPane()
-        yield TuneStrip()
+        yield TuneStrip(self)
         yield Funnel()
 
     def on_mount(self) -> None:
@@ -89,6 +96,8 @@ class SearchView(Explaining):
         facts, results = self.home.facts, self.query_one(Results)
         if self.home.engine is None:
             results.say("Opening the index ...", "You can type your question already.")
+        elif facts is not None and not facts.rows and facts.lost_notes is not None:
+            results.say(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
         elif facts is not None and not facts.rows:
             results.say(
                 f"There are no notes in {self.home.workspace_name}/ yet, so nothing can be found.",
@@ -191,7 +200,7 @@ class SearchView(Explaining):
         """Notes changed: ask again, so that the list is about the notes as they are."""
         super().events_came(events)
         asked = self.query_one(QueryBox).input.value
-        if asked.strip() and any(isinstance(e, SyncFinished) and e.indexed + e.removed for e in events):
+        if asked.strip() and any(map(_changes_answers, events)):
             self._ask(asked)
 
     def facts_changed(self, _facts: Facts, /) -> None:

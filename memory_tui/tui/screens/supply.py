@@ -153,11 +153,9 @@ class SupplyView(ListingView):
             return []
         status = found.status
         written = text(f"Asked for: {status.requested_provider} ({status.provider_origin})", width)
+        written += text(one_line(status.who.sentence), width, "" if status.who.fine else "warn")
         for link in status.links:
             written += _link(link, width)
-        if (fallback := status.fallback) is not None:
-            cause = one_line(str(fallback["cause"]))
-            written += text(f"{fallback['to']} is used instead of {fallback['from']}: {cause}", width, "warn")
         kept, hits = status.cache["entries"], status.cache.get("hits", 0)
         written += text(f"Cache: {kept:,} vectors kept, {hits:,} found so far.", width, "muted")
         if self._tried is not None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from textual import on
-
 from memory_tui.search.trace import Trace
+from memory_tui.settings import Scalar
 from memory_tui.tui.screens.base import View
 from memory_tui.tui.session import OPENED, Answer, Tuning, brought, changes, summary
 from memory_tui.tui.widgets.tune_strip import TuneStrip
@@ -59,25 +58,21 @@ class Turning(View):
             verdict = summary(changes(self._answer.trace, self._answer.baseline))
         self.query_one(TuneStrip).show(tuning, verdict)
 
-    @on(TuneStrip.Turned)
-    def _turned(self, event: TuneStrip.Turned) -> None:
+    def turn_knob(self, key: str, value: Scalar) -> None:
+        """Turn the knob `key` to `value`; a profile sets every knob that was not chosen."""
         tuning, engine = self.home.tuning, self.home.engine
         if tuning is None or engine is None:
             return
-        if event.key == "profile":
-            self.home.turn(tuning.to(engine.with_profile(str(event.value))))
+        if key == "profile":
+            self.home.turn(tuning.to(engine.with_profile(str(value))))
         else:
-            self.home.turn(tuning.set(event.key, event.value))
+            self.home.turn(tuning.set(key, value))
 
-    @on(TuneStrip.Reset)
-    def _reset(self, event: TuneStrip.Reset) -> None:
+    def reset_knob(self, key: str) -> None:
+        """Turn the knob `key` back to how the app was opened; with the profile, all of them."""
         tuning = self.home.tuning
         if tuning is not None:
-            self.home.turn(tuning.reset_all() if event.key == "profile" else tuning.reset(event.key))
-
-    @on(TuneStrip.Refused)
-    def _refused(self, event: TuneStrip.Refused) -> None:
-        self.say(event.why)
+            self.home.turn(tuning.reset_all() if key == "profile" else tuning.reset(key))
 
     def _turn(self, step: str) -> None:
         if self.home.tuning is not None:

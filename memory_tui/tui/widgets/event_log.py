@@ -59,6 +59,8 @@ def words(event: events.Event) -> tuple[str, str, str] | None:
                 else f"process {event.pid} keeps the index up to date; this app reads",
                 "",
             )
+        case events.RootsChanged():
+            return "folders", event.text, "bad" if event.lost else ""
         case events.ShrinkHeld():
             held = f"{event.missing:,} of {event.known:,} notes ({event.reason})"
             return "vanished", f"{held}: kept until you agree", "bad"

@@ -27,6 +27,11 @@ SIGNS = {
     "deleted": ("-", "warn"),
     "rebuild": ("~", "warn"),
     "failed": ("!", "bad"),
+    "missing root": ("?", "bad"),
+    "gone": ("?", "bad"),
+    "unreadable": ("?", "bad"),
+    "another device": ("?", "bad"),
+    "watcher stalled": ("!", "bad"),
     ABSENT: ("○", "muted"),
 }
 """The glyph and style of each state; the word stands beside it."""

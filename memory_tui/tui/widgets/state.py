@@ -10,10 +10,11 @@ from rich.cells import cell_len
 
 from memory_tui.explain import wording
 from memory_tui.text.display import one_line, safe
-from memory_tui.tui.facts import Facts, Health
+from memory_tui.tui.facts import Facts
 from memory_tui.tui.paint import Piece, fit, fit_path, plural, wrapped
 from memory_tui.tui.widgets.file_tree import SIGNS
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.workspace import presence
 
 LABEL = 12
 
@@ -38,12 +39,17 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ),
         ("vectors", f"{facts.vector.words}, {facts.vector.detail}", ""),
         ("words", facts.text.detail, ""),
-        ("provider", _health(facts.provider, facts.model), "" if facts.provider.ok else "bad"),
-        ("watcher", "on", "") if facts.watching else ("watcher", _unwatched(facts.watch_detail), "warn"),
+        ("provider", _provider(facts), "" if facts.who.fine else "warn" if facts.who.answers else "bad"),
+        ("watcher", *_watched(facts)),
         *([("indexing", "paused: saved files wait; z lets it go on", "warn")] if facts.paused else []),
         *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
         *([("kept by", f"{facts.keeper}; this app reads, and takes over when it ends", "")] if facts.keeper else []),
         ("notes in", home(facts.workspace) + ("  (read-only)" if facts.read_only else ""), ""),
+        *[
+            (root.state, home(f"{root.detail} {presence.next_step(root)}"), "bad")
+            for root in facts.lost
+            if not root.readable
+        ],
         ("index file", f"{home(facts.index_file)}  ({facts.index_bytes / 1e6:.1f} MB)", ""),
         ("config", facts.config or "none found: defaults", ""),
         *([("agent", f"{facts.agent}, of {', '.join(facts.agents)}", "")] if len(facts.agents) > 1 else []),
@@ -56,13 +62,22 @@ def home(words: str) -> str:
     return words.replace(f"{Path.home()}/", "~/")
 
 
-def _unwatched(detail: str) -> str:
+def _watched(facts: Facts) -> tuple[str, str]:
+    """What is said of the watcher, and the style."""
+    detail = facts.watch_detail
+    if facts.watching:
+        return ("on", "") if detail in ("on", "") else (f"on, by listing folders over and over: {detail}", "warn")
     cause = "" if detail == "off" else f": {detail}"
-    return f"off{cause}; r looks for changes, P switches it on"
+    return f"off{cause}; r looks for changes, P switches it on", "warn"
 
 
-def _health(health: Health, model: str) -> str:
-    return f"{health.words}{model and ', '}{model}" + (f": {health.detail}" if health.detail else "")
+def _provider(facts: Facts) -> str:
+    """Who answers: at length where it is not who was asked for."""
+    who, detail = facts.who, facts.provider.detail
+    if not who.fine:
+        return f"{who.sentence} {who.next_step}".rstrip()
+    model = "" if who.standing == "off" else facts.model
+    return f"{who.label}{model and ', '}{model}{detail and ': '}{detail}"
 
 
 class Statements(RowList):
@@ -121,6 +136,7 @@ class Attention(RowList):
         """List what needs attention; what is left out by rule comes last."""
         key = self.key
         self._rows = [
+            *((root.path, root.state, root.detail) for root in facts.lost),
             *((item.path, "failed", item.detail) for item in facts.failed),
             *((item.path, item.detail, "waits to be indexed") for item in facts.pending),
             *((item.path, "left out", item.detail) for item in facts.left_out),

@@ -63,7 +63,7 @@ def opening(name: str) -> list[Part]:
 
 def statements(facts: Facts, progress: Progress | None) -> list[Part]:
     """Every statement of the truth bar, in order."""
-    parts = [_mode(facts, progress)]
+    parts = [_mode(facts, progress), *_lost(facts)]
     if progress is not None:
         parts.append(Part(fit_path(one_line(progress.path), 40), "", 30, "$quiet"))
         if left := _left(progress):
@@ -89,14 +89,15 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
                 f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
                 f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}",
                 84,
-                "$text-error",
+                "$text-warning" if facts.who.answers else "$text-error",
             )
         )
     if facts.mode in LOST:
         parts.append(Part(*LOST[facts.mode], 83, "$text-warning"))
-    parts.append(
-        Part(f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}", f"{facts.chunks}c/{facts.files}f", 75)
-    )
+    there = f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}"
+    if facts.lost_notes is not None:
+        there = f"the index keeps {there}"
+    parts.append(Part(there, f"{facts.chunks}c/{facts.files}f", 75))
     if facts.pending and progress is None and not _stale(facts):
         parts.append(Part(f"{len(facts.pending)} pending", f"{len(facts.pending)} pending", 85, "$text-warning"))
     if facts.failed:
@@ -107,14 +108,45 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
         parts.append(Part(short, short, weight if health.ok else 82, style))
     if facts.provider.ok:
         parts.append(Part(facts.provider.words, facts.provider.words, 45, "$quiet"))
-    watch = "watch on" if facts.watching else "watch off"
-    parts.append(Part(watch, watch, 42 if facts.watching else 78, "$quiet" if facts.watching else "$text-warning"))
+    parts.append(_watch(facts))
     if len(facts.agents) > 1:
         parts.append(Part(f"agent {facts.agent} in {Path(facts.workspace).name}", f"agent {facts.agent}", 80))
     if facts.read_only:
         parts.append(Part("read-only", "read-only", 76, "$text-warning"))
     parts.append(Part(f"rules {facts.profile}", f"rules {facts.profile}", 90, "$text-accent"))
     return parts
+
+
+WORDS: Mapping[str, tuple[str, str]] = {
+    "gone": ("NOTES GONE", "gone"),
+    "unreadable": ("NOTES UNREADABLE", "unreadable"),
+    "another device": ("NOTES ON ANOTHER DEVICE", "on another device"),
+    "watcher stalled": ("", "watcher stalled"),
+}
+"""What is said of a root: of the workspace in place of what searches go by, and of any root after its name."""
+
+
+def _lost(facts: Facts) -> list[Part]:
+    """What is to be said of roots; a watcher that stalled is said once, for all of them."""
+    lost = [root for root in facts.lost if not root.readable]
+    if not lost:
+        return []
+    if lost[0].main:
+        return [Part(one_line(lost[0].detail), fit_path(one_line(lost[0].absolute), 30), 91, "$text-error")]
+    named = [f"{fit_path(one_line(root.path), 30)} {WORDS[root.state][1]}" for root in lost]
+    short = named[0] + (f" and {len(named) - 1} more" if len(named) > 1 else "")
+    return [Part(", ".join(named), short, 91, "$text-error")]
+
+
+def _watch(facts: Facts) -> Part:
+    """Whether saved files are noticed, and how."""
+    if stalled := next((root for root in facts.lost if root.state == "watcher stalled"), None):
+        return Part(f"watcher stalled: {one_line(stalled.detail, 80)}", "watcher stalled", 89, "$text-error")
+    if not facts.watching:
+        return Part("watch off", "watch off", 78, "$text-warning")
+    if facts.watch_detail in ("on", ""):
+        return Part("watch on", "watch on", 42, "$quiet")
+    return Part(f"watch by listing: {one_line(facts.watch_detail, 60)}", "watch by listing", 77, "$text-warning")
 
 
 def _left(progress: Progress) -> str:
@@ -131,6 +163,9 @@ def _stale(facts: Facts) -> bool:
 
 
 def _mode(facts: Facts, progress: Progress | None) -> Part:
+    if (gone := facts.lost_notes) is not None:
+        text = f" {WORDS[gone.state][0]} "
+        return Part(text, text, 99, "bold $text on $error-muted")
     if progress is not None:
         word = "REBUILDING" if progress.rebuilding else "INDEXING"
         text = (
@@ -147,7 +182,8 @@ def _mode(facts: Facts, progress: Progress | None) -> Part:
         return Part(text, text, 99, "bold $text on $warning-muted")
     if facts.mode == "nothing":
         return Part(" NO SEARCH ", " NO SEARCH ", 99, "bold $text on $error-muted")
-    return Part(f" {wording.mode(facts.mode)} ", f" {wording.mode(facts.mode)} ", 99, "bold $text on $success-muted")
+    colour = "$warning-muted" if facts.lost else "$success-muted"
+    return Part(f" {wording.mode(facts.mode)} ", f" {wording.mode(facts.mode)} ", 99, f"bold $text on {colour}")
 
 
 def fitted(parts: Sequence[Part], width: int) -> list[tuple[str, str]]:

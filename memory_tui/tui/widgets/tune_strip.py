@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from rich.cells import cell_len
 from textual import events
 from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
-from textual.message import Message
 from textual.widget import Widget
 
 from memory_tui.errors import SettingError
@@ -27,35 +26,31 @@ LABEL, VALUE, SLIDER = 11, 7, 9
 """Cells of a knob's name, its value with the mark of a changed one, and its scale."""
 
 
+class Knobs(Protocol):
+    """Who turns the knobs; the strip shows them as they are then before any of these returns.
+
+    A step starts from what the strip shows, so a turn that were only announced would be lost under the next one.
+    """
+
+    def turn_knob(self, key: str, value: Scalar) -> None:
+        """Turn the knob `key` to `value`."""
+
+    def reset_knob(self, key: str) -> None:
+        """Turn the knob `key` back to how the app was opened."""
+
+    def say(self, sentence: str) -> None:
+        """Say why a knob does not turn."""
+
+
 class TuneStrip(Widget, can_focus=True):
     """A grid of knobs with sliders; a line of values where the screen is low."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("tune"))
     PLACES: ClassVar[tuple[str, ...]] = ("tune",)
 
-    class Turned(Message):
-        """A knob was turned to another value."""
-
-        def __init__(self, key: str, value: Scalar) -> None:
-            super().__init__()
-            self.key, self.value = key, value
-
-    class Reset(Message):
-        """One knob goes back to how the app was opened."""
-
-        def __init__(self, key: str) -> None:
-            super().__init__()
-            self.key = key
-
-    class Refused(Message):
-        """A knob did not turn; `why` is a sentence."""
-
-        def __init__(self, why: str) -> None:
-            super().__init__()
-            self.why = why
-
-    def __init__(self) -> None:
+    def __init__(self, knobs: Knobs) -> None:
         super().__init__(id="tune")
+        self._knobs = knobs
         self.border_title = "Tune"
         self._dials: list[Dial] = []
         self._at = 1
@@ -143,12 +138,12 @@ class TuneStrip(Widget, can_focus=True):
     def _turn(self, dial: Dial, value: Scalar) -> None:
         self._typed = ""
         if dial.ignored:
-            self.post_message(self.Refused(f"{describe(dial)}."))
+            self._knobs.say(f"{describe(dial)}.")
         elif value == dial.value:
             end = "on or off" if isinstance(value, bool) else f"{dial.knob.low:g} to {dial.knob.top:g}"
-            self.post_message(self.Refused(f"{dial.knob.label} is {dial.shown} already; it goes {end}."))
+            self._knobs.say(f"{dial.knob.label} is {dial.shown} already; it goes {end}.")
         else:
-            self.post_message(self.Turned(dial.knob.key, value))
+            self._knobs.turn_knob(dial.knob.key, value)
             return
         self.refresh()
 
@@ -157,10 +152,10 @@ class TuneStrip(Widget, can_focus=True):
         if self.dial is None:
             return
         if self.dial.changed:
-            self.post_message(self.Reset(self.dial.knob.key))
+            self._knobs.reset_knob(self.dial.knob.key)
         else:
             since = "it was written" if "written" in self.dial.origin else "the app was opened"
-            self.post_message(self.Refused(f"{self.dial.knob.label} is as {since}."))
+            self._knobs.say(f"{self.dial.knob.label} is as {since}.")
 
     def on_key(self, event: events.Key) -> None:
         """Digits type a value, enter takes it, escape drops it."""
@@ -169,7 +164,7 @@ class TuneStrip(Widget, can_focus=True):
         starts = character.isascii() and ((character.isdigit() and character != "0") or character == "." or below)
         if starts or (self._typed and character.isascii() and character.isdigit()):
             if self.dial is not None and not self.dial.slides:
-                self.post_message(self.Refused(f"{self.dial.knob.label} takes no number; h and l turn it."))
+                self._knobs.say(f"{self.dial.knob.label} takes no number; h and l turn it.")
             else:
                 self._typed += character
         elif self._typed and event.key == "backspace":
@@ -191,7 +186,7 @@ class TuneStrip(Widget, can_focus=True):
         try:
             self._turn(self.dial, self.dial.typed(typed))
         except SettingError as error:
-            self.post_message(self.Refused(error.message))
+            self._knobs.say(error.message)
 
     def on_focus(self) -> None:
         """The knob under the cursor is explained while the strip is in focus."""

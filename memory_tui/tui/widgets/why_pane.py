@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.binding import BindingType
 from textual.content import Content
@@ -17,6 +17,9 @@ from memory_tui.tui.paint import Piece, fit_path, wrap
 from memory_tui.tui.subject import Subject
 from memory_tui.tui.why_rows import Keyed, rows_of
 from memory_tui.tui.widgets.rowlist import RowList
+
+if TYPE_CHECKING:
+    from memory_tui.tui.app import MemoryApp
 
 EMPTY = "The arithmetic of the hit under the cursor, line by line."
 DEPTHS = ("", "the full record", "the raw record")
@@ -182,7 +185,7 @@ class WhyPane(RowList):
 
     def on_focus(self) -> None:
         """The cursor stands on the nearest change, once the pane has the size that it has in focus."""
-        self.call_after_refresh(self.stand)
+        cast("MemoryApp", self.app).typed_ahead.when_drawn(self.stand)
 
     def on_blur(self) -> None:
         """No cursor where nobody is."""

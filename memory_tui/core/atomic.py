@@ -1,0 +1,534 @@
+"""Durable writes: a file holds its old bytes or its new ones, never a part, and the new ones are on the disk.
+
+Every byte that this program keeps outside SQLite is written here. A whole file is written beside its place, flushed
+and renamed (`replace_file`, `create_file`); lines go behind others in one call, and are taken out again when the disk
+refuses a part of them (`append`, `append_line`). `calls` are the system calls beneath; tests let each of them fail.
+"""
+
+# Paths are relative to an open folder where `at` names one, which path objects cannot say.
+# ruff: noqa: PTH102
+from __future__ import annotations
+
+import errno
+import functools
+import itertools
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+PRIVATE = 0o600
+"""The mode of a file that only its user may read."""
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN
+_END = ".part"
+"""How the name of a file ends that is still being written."""
+_TRIES = 5
+_WAIT_SECONDS, _PAUSE_SECONDS = 5.0, 0.002
+_KEEP_SIZE = 1
+"""FALLOC_FL_KEEP_SIZE of Linux: room behind the end of a file, which stays where it is."""
+_EXCHANGE = 2
+"""RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS."""
+_HERE = -100
+"""AT_FDCWD of Linux, for a path that is relative to no open folder."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_SUCH_CALL = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_numbers = itertools.count()
+
+
+class Calls:
+    """The system calls that change files. Each raises OSError. Paths are relative to the open folder `at`, if any."""
+
+    def open(self, path: str | Path, flags: int, mode: int = PRIVATE, at: int | None = None) -> int:
+        """Open or make a file."""
+        return os.open(path, flags, mode, dir_fd=at)
+
+    def mkdir(self, path: str | Path, mode: int = 0o777) -> None:
+        """Make one folder."""
+        os.mkdir(path, mode)
+
+    def write(self, descriptor: int, data: bytes | memoryview) -> int:
+        """Write some of `data`; returns how many bytes."""
+        return os.write(descriptor, data)
+
+    def reserve(self, descriptor: int, start: int, size: int) -> None:
+        """Keep `size` bytes of the disk free for what will be written at `start`, where the file system can."""
+        if sys.platform == "linux":
+            import ctypes
+
+            call = _c_function("fallocate")
+            wide = ctypes.c_longlong
+            if size and call and call(descriptor, _KEEP_SIZE, wide(start), wide(size)):
+                number = ctypes.get_errno()
+                if number in _FULL:
+                    raise OSError(number, os.strerror(number))
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Let a file end at `size`."""
+        os.ftruncate(descriptor, size)
+
+    def fsync(self, descriptor: int) -> None:
+        """Wait until the file, or the names in the folder, are on the disk."""
+        os.fsync(descriptor)
+
+    def chmod(self, descriptor: int, mode: int) -> None:
+        """Set who may read and write, where the system has that."""
+        if hasattr(os, "fchmod"):
+            os.fchmod(descriptor, mode)
+
+    def replace(self, old: str | Path, new: str | Path, at: int | None = None) -> None:
+        """Give `old` the name `new`, in the place of whatever has it."""
+        os.replace(old, new, src_dir_fd=at, dst_dir_fd=at)
+
+    def exchange(self, one: str | Path, other: str | Path, at: int | None = None) -> bool:
+        """Let two files change names in one step; False where the system or the file system cannot."""
+        call = _exchange_call()
+        if call is None:
+            return False
+        import ctypes
+
+        where = _HERE if at is None else at
+        if call(where, os.fsencode(one), where, os.fsencode(other), _EXCHANGE) == 0:
+            return True
+        number = ctypes.get_errno()
+        if number in _NO_SUCH_CALL:
+            return False
+        raise OSError(number, os.strerror(number), str(one))
+
+    def link(self, old: str | Path, new: str | Path, at: int | None = None) -> None:
+        """Give `old` the second name `new`, which must be free."""
+        os.link(old, new, src_dir_fd=at, dst_dir_fd=at)
+
+    def unlink(self, path: str | Path, at: int | None = None) -> None:
+        """Take a name away."""
+        os.unlink(path, dir_fd=at)
+
+
+calls = Calls()
+"""What this process changes files by; a test puts one here that fails."""
+
+
+class Partial(OSError):
+    """An append that failed after some of it was written: `pieces` are (start, bytes), in order, still in the file."""
+
+    def __init__(self, error: OSError, pieces: list[tuple[int, bytes]]) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.pieces = pieces
+
+
+# --- whole files ----------------------------------------------------------------------------------------------------
+
+
+def make_folder(path: Path, mode: int = 0o700) -> None:
+    """Make the folder `path` with those above it that are missing, each one flushed. Raises OSError."""
+    if path.is_dir():
+        return
+    if path.parent != path:
+        make_folder(path.parent, mode)
+    try:
+        calls.mkdir(path, mode)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+        return
+    sync_folder(path.parent)
+
+
+def replace_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
+    """Let the file `path` hold `data` in one step, whatever it held. Raises OSError; then it is as it was.
+
+    `mode` None stands for what the user's umask leaves. A link in its place is replaced, not followed.
+    """
+    old = _kind(path)
+    if old is not None and not (stat.S_ISREG(old) or stat.S_ISLNK(old)):
+        raise OSError(errno.EINVAL, "It is not a regular file", str(path))
+    part, descriptor = _beside(path, data, mode)
+    try:
+        # Where both names can be exchanged the old file is still there when the folder cannot be flushed.
+        exchanged = old is not None and _exchanged(part, path)
+        if not exchanged:
+            calls.replace(part, path)
+        try:
+            sync_folder(path.parent)
+        except OSError:
+            if exchanged:
+                calls.exchange(part, path)
+            elif old is None:
+                calls.unlink(path)
+            raise
+    finally:
+        _discard(part)
+        os.close(descriptor)
+
+
+def create_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
+    """Make the file `path` of `data` where nothing may be. Raises FileExistsError, OSError; then nothing is made."""
+    part, descriptor = _beside(path, data, mode)
+    try:
+        try:
+            calls.link(part, path)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            if error.errno not in (*_NO_SUCH_CALL, errno.EPERM, errno.EMLINK, errno.EXDEV):
+                raise
+            # A file system without second names. Who looks in between sees a part of the file.
+            _create_in_place(path, data, mode)
+        try:
+            sync_folder(path.parent)
+        except OSError:
+            calls.unlink(path)
+            raise
+    finally:
+        _discard(part)
+        os.close(descriptor)
+
+
+@contextmanager
+def growing(path: Path, size: int) -> Iterator[Callable[[bytes], None]]:
+    """Write the private file `path` piece by piece behind its first `size` bytes; flushed at the end. Raises OSError.
+
+    For what is fetched: an error leaves what came so far, for the next time. Give it its name with `publish_file`.
+    """
+    descriptor = calls.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, PRIVATE)
+    try:
+        calls.truncate(descriptor, size)
+        os.lseek(descriptor, size, os.SEEK_SET)
+        yield lambda piece: write_all(descriptor, piece)
+        calls.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def publish_file(part: Path, path: Path) -> None:
+    """Give the flushed file `part` the name `path`, unless another has it by now; `part` is gone. Raises OSError."""
+    try:
+        calls.link(part, path)
+    except FileExistsError:
+        calls.unlink(part)
+        return
+    except OSError:  # A file system without second names.
+        if path.exists():
+            calls.unlink(part)
+        else:
+            calls.replace(part, path)
+        sync_folder(path.parent)
+        return
+    sync_folder(path.parent)
+    calls.unlink(part)
+
+
+def remove_file(path: Path) -> bool:
+    """Remove the file `path` for good; False when there was none. Raises OSError; then it is there as before."""
+    part = _part_of(path)
+    try:
+        calls.replace(path, part)
+    except FileNotFoundError:
+        return False
+    try:
+        sync_folder(path.parent)
+    except OSError:
+        calls.replace(part, path)
+        raise
+    _discard(part)
+    return True
+
+
+def move_file(old: Path, new: Path) -> None:
+    """Give `old` the name `new`, in the place of whatever has it. Raises OSError."""
+    calls.replace(old, new)
+    sync_folder(new.parent)
+    if old.parent != new.parent:
+        sync_folder(old.parent)
+
+
+def sync_folder(folder: Path | int) -> None:
+    """Wait until the names in `folder` are on the disk, where a folder can be flushed. Raises OSError."""
+    if isinstance(folder, int):
+        _sync_names(folder)
+        return
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _sync_names(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_names(descriptor: int) -> None:
+    try:
+        calls.fsync(descriptor)
+    except OSError as error:
+        # Some file systems have nothing to do here and say so in this way.
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
+            raise
+
+
+# --- open files -----------------------------------------------------------------------------------------------------
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all of `data`, in as many calls as it takes. Raises OSError, with a part of it written."""
+    view = memoryview(data)
+    while view:
+        view = view[_write(descriptor, view) :]
+
+
+def set_contents(descriptor: int, data: bytes) -> None:
+    """Let an open file hold `data` and nothing else; not flushed, for what only living processes read. Raises OSError.
+
+    It is written over what is there, so that data of the same length needs no room on a full disk. After an error the
+    file is empty, or cannot be changed at all.
+    """
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    try:
+        write_all(descriptor, data)
+        if os.fstat(descriptor).st_size > len(data):
+            calls.truncate(descriptor, len(data))
+    except OSError:
+        calls.truncate(descriptor, 0)
+        raise
+
+
+def append(descriptor: int, data: bytes, *, flush: bool = True) -> int:
+    """Write `data` in one piece behind what an open file (O_RDWR | O_APPEND) holds; returns where it begins.
+
+    Others may append meanwhile. What was written is flushed and read back. Raises OSError, and Partial when some of the
+    data is in the file, perhaps not at its end; see `cut`.
+    """
+    pieces: list[tuple[int, bytes]] = []
+    calls.reserve(descriptor, os.fstat(descriptor).st_size, len(data))
+    try:
+        view = memoryview(data)
+        while view:
+            written = _write(descriptor, view)
+            end = os.lseek(descriptor, 0, os.SEEK_CUR)
+            pieces.append((end - written, bytes(view[:written])))
+            view = view[written:]
+        start = pieces[0][0] if pieces else os.fstat(descriptor).st_size
+        if any(begin != before + len(piece) for (before, piece), (begin, _) in itertools.pairwise(pieces)):
+            raise OSError(errno.EAGAIN, "Another program wrote between two parts of it")
+        if flush:
+            calls.fsync(descriptor)
+        if _read_at(descriptor, start, len(data)) != data:
+            raise OSError(errno.EIO, "What was written is not in the file")
+    except OSError as error:
+        if not pieces:
+            raise
+        raise Partial(error, pieces) from error
+    return start
+
+
+def cut(descriptor: int, pieces: list[tuple[int, bytes]]) -> None:
+    """Take `pieces` out of an open file (O_RDWR), and leave what stands before and behind them.
+
+    Only while nobody else writes to it. Raises OSError, also when another text is in their place.
+    """
+    if any(_read_at(descriptor, start, len(piece)) != piece for start, piece in pieces):
+        raise OSError(errno.EAGAIN, "Another program has written over it")
+    for start, piece in reversed(pieces):
+        size = os.fstat(descriptor).st_size
+        behind = _read_at(descriptor, start + len(piece), size - start - len(piece))
+        if behind:
+            _write_at(descriptor, start, behind)
+        calls.truncate(descriptor, start + len(behind))
+    calls.fsync(descriptor)
+
+
+def append_line(path: Path, line: bytes, *, flush: bool = True) -> None:
+    """Write `line`, which ends with a line feed, behind the others of the private file `path`, or nothing of it.
+
+    One process at a time. A line that a killed process left without its end is ended first, so that it does not
+    swallow this one. Raises OSError.
+    """
+    known = path.exists()
+    descriptor = calls.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _PLAIN, PRIVATE)
+    try:
+        _wait_for(descriptor)
+        if os.fstat(descriptor).st_mode & 0o077:
+            calls.chmod(descriptor, PRIVATE)
+        size = os.fstat(descriptor).st_size
+        torn = size and _read_at(descriptor, size - 1, 1) != b"\n"
+        try:
+            append(descriptor, b"\n" + line if torn else line, flush=flush)
+        except Partial as partial:
+            cut(descriptor, partial.pieces)
+            raise
+        if flush and not known:
+            sync_folder(path.parent)
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for(descriptor: int) -> None:
+    """Have the lock of an open file, until it is closed. Raises OSError when another process keeps it."""
+    until = time.monotonic() + _WAIT_SECONDS
+    while not _hold(descriptor, unknown=True):
+        if time.monotonic() > until:
+            raise OSError(errno.EAGAIN, "Another process keeps it locked")
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _write(descriptor: int, view: memoryview) -> int:
+    for _ in range(_TRIES):
+        try:
+            written = calls.write(descriptor, view)
+        except InterruptedError:
+            continue
+        if written:
+            return written
+    raise OSError(errno.EIO, "The disk takes nothing")
+
+
+def _read_at(descriptor: int, start: int, size: int) -> bytes:
+    os.lseek(descriptor, start, os.SEEK_SET)
+    parts = []
+    while size > 0 and (data := os.read(descriptor, size)):
+        parts.append(data)
+        size -= len(data)
+    return b"".join(parts)
+
+
+# --- the file beside -------------------------------------------------------------------------------------------------
+
+
+def _beside(path: Path, data: bytes, mode: int | None) -> tuple[Path, int]:
+    """A flushed file of `data` beside `path`, and its descriptor, which keeps others from sweeping it away."""
+    sweep(path.parent, f".{path.name[:200]}.")
+    for _ in range(_TRIES):
+        part = _part_of(path)
+        try:
+            descriptor = calls.open(part, _NEW, PRIVATE if mode is not None else 0o666)
+        except FileExistsError:
+            continue
+        try:
+            if not _hold(descriptor, unknown=True) or not os.fstat(descriptor).st_nlink:
+                os.close(descriptor)
+                continue
+            write_all(descriptor, data)
+            if mode is not None:
+                calls.chmod(descriptor, mode)
+            calls.fsync(descriptor)
+            if _read_at(descriptor, 0, len(data) + 1) != data:
+                raise OSError(errno.EIO, "What was written is not in the file", str(part))
+        except OSError:
+            os.close(descriptor)
+            _discard(part)
+            raise
+        return part, descriptor
+    raise OSError(errno.EEXIST, "No name for a temporary file is free", str(path))
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f".{path.name[:200]}.{os.getpid()}-{next(_numbers)}{_END}")
+
+
+def _create_in_place(path: Path, data: bytes, mode: int | None) -> None:
+    descriptor = calls.open(path, _NEW, PRIVATE if mode is None else mode)
+    try:
+        write_all(descriptor, data)
+        calls.fsync(descriptor)
+    except OSError:
+        calls.unlink(path)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _exchanged(part: Path, path: Path) -> bool:
+    try:
+        return calls.exchange(part, path)
+    except FileNotFoundError:
+        # Somebody has removed the old file meanwhile.
+        return False
+
+
+def _discard(part: Path) -> None:
+    """Remove the file beside, if it is there still; the next writer sweeps what stays."""
+    if os.path.lexists(part):
+        try:
+            calls.unlink(part)
+        except OSError:
+            return
+
+
+if sys.platform == "win32":
+
+    def _write_at(descriptor: int, start: int, data: bytes) -> None:
+        os.lseek(descriptor, start, os.SEEK_SET)
+        write_all(descriptor, data)
+
+    def sweep(folder: Path, start: str = ".") -> None:
+        """Remove what killed processes left in a folder of ours: files that nobody holds locked."""
+        del folder, start
+
+    def _hold(descriptor: int, *, unknown: bool) -> bool:
+        del descriptor
+        return unknown
+else:
+
+    def _write_at(descriptor: int, start: int, data: bytes) -> None:
+        """Write over what stands at `start`, also in a file that was opened to append."""
+        flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags & ~os.O_APPEND)
+        try:
+            os.lseek(descriptor, start, os.SEEK_SET)
+            write_all(descriptor, data)
+        finally:
+            fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
+
+    def sweep(folder: Path, start: str = ".") -> None:
+        """Remove what killed processes left in a folder of ours: files that nobody holds locked."""
+        try:
+            names = [name for name in os.listdir(folder) if name.startswith(start) and name.endswith(_END)]
+        except OSError:
+            return
+        for name in names:
+            part = folder / name
+            try:
+                descriptor = os.open(part, os.O_RDONLY | os.O_NONBLOCK | _PLAIN)
+            except OSError:
+                continue
+            if _hold(descriptor, unknown=False):
+                _discard(part)
+            os.close(descriptor)
+
+    def _hold(descriptor: int, *, unknown: bool) -> bool:
+        """Keep a file from being swept until it is closed; False when another process has it.
+
+        `unknown` is the answer where the file system has no locks.
+        """
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return unknown
+        return True
+
+
+def _kind(path: Path) -> int | None:
+    try:
+        return os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+@functools.cache
+def _c_function(name: str) -> Callable[..., int] | None:
+    import ctypes
+
+    return getattr(ctypes.CDLL(None, use_errno=True), name, None)
+
+
+def _exchange_call() -> Callable[..., int] | None:
+    """The C function that exchanges two names; None where there is none."""
+    name = {"linux": "renameat2", "darwin": "renameatx_np"}.get(sys.platform)
+    return _c_function(name) if name is not None else None

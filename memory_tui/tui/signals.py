@@ -1,0 +1,127 @@
+"""Signals while the app is on screen: whichever ends it, the terminal is given back as it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from memory_tui import stop_signals
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from memory_tui.tui.app import MemoryApp
+
+PATIENCE = 3.0
+"""Seconds in which the app ends by itself after a signal; then the terminal is restored behind its back."""
+
+RESET = (
+    "\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?2026l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
+    "\x1b[?1004l\x1b[<u\x1b[0m\x1b[?1049l\x1b[?25h"
+)
+"""Switches off every mode that the app switches on: paste, mouse, focus, keyboard, alternate screen, no cursor."""
+
+
+class Signals:
+    """Ends `app` when a signal asks for it, and wakes it after it was stopped; all in the main thread."""
+
+    def __init__(self, app: MemoryApp) -> None:
+        self._app = app
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._modes = _modes()
+        self._asleep = False
+        self.number = 0
+        """The signal that ends the app; 0 while none does."""
+
+    def listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The app runs in `loop`, and its terminal is set up: from now on being stopped and woken is handled too."""
+        self._loop = loop
+        if not hasattr(signal, "SIGTSTP") or threading.current_thread() is not threading.main_thread():
+            return
+        stopping, waking = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self._asleep = True
+            if callable(stopping):
+                stopping(number, frame)
+
+        def wake(number: int, frame: FrameType | None) -> None:
+            asleep, self._asleep = self._asleep, False
+            if asleep and callable(waking):
+                waking(number, frame)
+            elif not asleep:
+                # SIGSTOP cannot be heard: the terminal was not given back, and the shell has used it since.
+                loop.call_soon_threadsafe(self._app.woken)
+
+        signal.signal(signal.SIGTSTP, stop)
+        signal.signal(signal.SIGCONT, wake)
+
+    def hear(self, number: int, frame: FrameType | None = None) -> None:
+        """End the app because of signal `number`; a second signal does not wait for it."""
+        del frame
+        if self.number:
+            self._at_once()
+        self.number = number
+        stop_signals.after(PATIENCE, self._give_up)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._app.leave, stop_signals.exit_status(number))
+
+    def _give_up(self) -> None:
+        self._app.bridge.close()
+        self._at_once()
+
+    def _at_once(self) -> None:
+        """Restore the terminal without the app, which hangs, and end the process."""
+        with suppress(OSError):
+            os.write(sys.__stderr__.fileno(), RESET.encode("ascii"))  # type: ignore[union-attr]
+        _restore(self._modes)
+        stop_signals.say(self.number)
+        os._exit(stop_signals.exit_status(self.number))
+
+
+CLOSED = getattr(signal, "SIGHUP", signal.SIGTERM)
+"""The signal of a terminal that was closed."""
+
+
+def has_terminal() -> bool:
+    """Whether keys can still be read from the terminal."""
+    try:
+        return os.isatty(sys.__stdin__.fileno())  # type: ignore[union-attr]
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _modes() -> list[Any] | None:
+    """How the terminal takes keys now; None where there is none."""
+    try:
+        import termios
+
+        return termios.tcgetattr(sys.__stdin__.fileno())  # type: ignore[union-attr]
+    except (ImportError, OSError, ValueError, AttributeError):
+        return None
+    except termios.error:
+        return None
+
+
+def _restore(modes: list[Any] | None) -> None:
+    if modes is None:
+        return
+    import termios
+
+    with suppress(termios.error, OSError, ValueError):
+        termios.tcsetattr(sys.__stdin__.fileno(), termios.TCSANOW, modes)  # type: ignore[union-attr]
+
+
+@contextmanager
+def heard(app: MemoryApp) -> Iterator[Signals]:
+    """While the app runs, signals end it properly."""
+    signals = Signals(app)
+    app.signals = signals
+    with stop_signals.heard(signals.hear):
+        yield signals

@@ -1,0 +1,123 @@
+"""Typing ahead: a key waits until the key before it has done all that it does, wherever that moves the focus."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from textual import events
+from textual.message_pump import MessagePump
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+LOOKS_AGAIN = 0.25
+"""Seconds between two looks at whether the pane that holds a key up is still there."""
+
+
+class TypedAhead:
+    """Gives keys and pastes to the panes one by one.
+
+    Textual hands a key to the pane in focus when the key arrives, and runs its action only when the key came back up
+    to the app. So `enter` and what is typed right after it would land in the same box. Here a mark follows each key
+    through the same queues; the next key goes when the mark came through. Only the app's own thread comes here.
+    """
+
+    def __init__(self, app: App[int], strike: Callable[[events.Event], Awaitable[None]]) -> None:
+        self._app, self._strike = app, strike
+        self._waiting: deque[events.Event] = deque()
+        self._busy = False
+        self._looking = False
+        self._moving = 0
+        self._marks = 0
+        self._at: MessagePump | None = None
+        self._go_on: Callable[[], None] = self._release
+
+    @property
+    def resting(self) -> bool:
+        """Whether every key has been carried out."""
+        return not self._busy and not self._waiting
+
+    async def take(self, event: events.Event) -> None:
+        """Carry `event` out now, or after those that came before it."""
+        self._waiting.append(event)
+        if not self._busy and len(self._waiting) == 1:
+            await self._next()
+
+    def when_drawn(self, move: Callable[[], object]) -> None:
+        """Call `move`, which sets the focus, when the screen is drawn; the keys typed until then wait for it."""
+        self._moving += 1
+
+        def moved() -> None:
+            self._moving -= 1
+            move()
+
+        self._app.call_after_refresh(moved)
+
+    async def _next(self) -> None:
+        if self._busy or not self._waiting:
+            return
+        self._busy = True
+        screen, path = self._app.screen, self._path()
+        await self._strike(self._waiting.popleft())
+        if not self._looking:
+            self._looking = True
+            self._app.set_timer(LOOKS_AGAIN, self._look)
+        # Once for the key itself, then once more for what its action told the panes.
+        self._through(path, lambda: self._through(self._path(), lambda: self._settle(screen)))
+
+    def _path(self) -> Sequence[MessagePump]:
+        """The nodes that a key passes on its way up, and the app once more: it sets the focus a message later."""
+        screen = self._app.screen
+        return [*(screen.focused or screen).ancestors_with_self, self._app]
+
+    def _through(self, path: Sequence[MessagePump], then: Callable[[], None]) -> None:
+        """Call `then` when the nodes of `path`, one after the other, have handled what is in their queues now."""
+        if not path:
+            then()
+        elif not path[0].call_later(self._mark(path[0], lambda: self._through(path[1:], then))):
+            self._through(path[1:], then)
+
+    def _mark(self, node: MessagePump, then: Callable[[], None]) -> Callable[[], None]:
+        """`then`, to be called once only: by `node`, or when `node` is gone."""
+        self._marks += 1
+        mark = self._marks
+
+        def arrived() -> None:
+            if mark == self._marks:
+                self._marks += 1
+                then()
+
+        self._at, self._go_on = node, arrived
+        return arrived
+
+    def _settle(self, before: Screen[Any]) -> None:
+        """Let the next key go; where another screen came to the front, once that is drawn and has its focus."""
+        screen = self._app.screen
+        if screen is before and not self._moving:
+            self._release()
+        else:
+            self._app.call_later(self._app.call_after_refresh, self._mark(screen, lambda: self._drawn(screen)))
+
+    def _drawn(self, screen: Screen[Any]) -> None:
+        if screen is self._app.screen:
+            self._app.call_later(self._mark(self._app, self._release))
+        else:
+            self._settle(screen)
+
+    def _release(self) -> None:
+        self._busy = False
+        if self._waiting:
+            self._app.call_later(self._next)
+
+    def _look(self) -> None:
+        """Go on where a mark was lost with a pane that went away; a screen behind others calls nobody back."""
+        self._looking = self._busy
+        if not self._busy:
+            return
+        behind = isinstance(self._at, Screen) and self._at is not self._app.screen
+        if self._at is None or not self._at.is_running or behind:
+            self._go_on()
+        self._app.set_timer(LOOKS_AGAIN, self._look)

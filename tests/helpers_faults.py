@@ -1,0 +1,270 @@
+"""A disk that fails: what stands in the place of the system calls of memory_tui.core.atomic.
+
+Never a part of the package: a test puts it in the place of `atomic.calls`, in its own process or in a fork.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from memory_tui.core import atomic
+
+GROWS = ("mkdir", "write", "reserve", "link", "create")
+"""What needs room on the disk."""
+ERRORS = ("short", "interrupted", "full", "full half-way", "broken", "gone")
+
+
+class PowerCut(BaseException):
+    """The power is gone: this process does nothing any more."""
+
+
+class Counting(atomic.Calls):
+    """Does what is asked for, and writes down which calls were made; nothing waits for a real disk."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    def step(self, name: str, do: Callable[[], Any]) -> Any:
+        self.made.append(name)
+        return do()
+
+    def open(self, path, flags, mode=0o600, at=None):
+        real = super().open
+        if not flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
+            return real(path, flags, mode, at)
+        return self.step("create" if flags & os.O_CREAT else "open", lambda: real(path, flags, mode, at))
+
+    def mkdir(self, path, mode=0o777):
+        real = super().mkdir
+        self.step("mkdir", lambda: real(path, mode))
+
+    def write(self, descriptor, data):
+        real = super().write
+        return self.step("write", lambda: real(descriptor, data))
+
+    def reserve(self, descriptor, start, size):
+        self.step("reserve", lambda: None)
+
+    def truncate(self, descriptor, size):
+        real = super().truncate
+        self.step("truncate", lambda: real(descriptor, size))
+
+    def fsync(self, descriptor):
+        self.step("fsync", lambda: None)
+
+    def chmod(self, descriptor, mode):
+        real = super().chmod
+        self.step("chmod", lambda: real(descriptor, mode))
+
+    def replace(self, old, new, at=None):
+        real = super().replace
+        self.step("replace", lambda: real(old, new, at))
+
+    def exchange(self, one, other, at=None):
+        real = super().exchange
+        return self.step("exchange", lambda: real(one, other, at))
+
+    def link(self, old, new, at=None):
+        real = super().link
+        self.step("link", lambda: real(old, new, at))
+
+    def unlink(self, path, at=None):
+        real = super().unlink
+        self.step("unlink", lambda: real(path, at))
+
+
+class Failing(Counting):
+    """Fails at call `at` (from 0), in the way of `fault`:
+
+    short: a write takes one half. interrupted: a write is interrupted. full: the disk is full from then on. full
+    half-way: the same, after a write took one half. broken: an I/O error, once. gone: every call from then on fails.
+    killed: the process ends there; killed half-way: after a write took one half.
+    """
+
+    def __init__(self, fault: str, at: int) -> None:
+        super().__init__()
+        self.fault, self.at = fault, at
+        self.happened = False
+        self._full = self._gone = False
+
+    def step(self, name, do):
+        now = len(self.made) == self.at
+        self.made.append(name)
+        if self._gone:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        if self._full and name in GROWS:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if not now:
+            return do()
+        self.happened = True
+        if self.fault == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.fault in ("broken", "gone"):
+            self._gone = self.fault == "gone"
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        if self.fault == "full":
+            self._full = True
+            if name in GROWS:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if self.fault == "interrupted" and name == "write":
+            raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
+        return do()
+
+    def write(self, descriptor, data):
+        if len(self.made) == self.at and self.fault in ("short", "full half-way", "killed half-way") and len(data) > 1:
+            data = memoryview(data)[: len(data) // 2]
+            self._full = self.fault == "full half-way"
+            self.happened = True
+            self.made.append("write")
+            written = atomic.Calls.write(self, descriptor, data)
+            if self.fault == "killed half-way":
+                os.kill(os.getpid(), signal.SIGKILL)
+            return written
+        return super().write(descriptor, data)
+
+
+class Losing(Counting):
+    """Ends at call `at` by a cut of the power; `lose` then takes from the disk what was never flushed.
+
+    Of a file that is its content since the last flush; of a folder, with `names`, the names since its last flush.
+    """
+
+    def __init__(self, at: int | None = None) -> None:
+        super().__init__()
+        self.at = at
+        self.happened = False
+        self._dirty: dict[tuple[int, int], tuple[int, bytes]] = {}
+        self._names: list[tuple[str, Callable[[], None]]] = []
+
+    def step(self, name, do):
+        if self.happened or len(self.made) == self.at:
+            self.happened = True
+            raise PowerCut
+        return super().step(name, do)
+
+    def lose(self, *, names: bool) -> None:
+        for handle, data in self._dirty.values():
+            Path(f"/proc/self/fd/{handle}").write_bytes(data)
+            os.close(handle)
+        for _, back in reversed(self._names) if names else ():
+            back()
+
+    def _keep(self, descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        key = status.st_dev, status.st_ino
+        if key not in self._dirty:
+            handle = os.open(f"/proc/self/fd/{descriptor}", os.O_PATH)
+            self._dirty[key] = handle, Path(f"/proc/self/fd/{descriptor}").read_bytes()
+
+    def _where(self, path, at) -> Path:
+        return Path(path) if at is None else Path(f"/proc/self/fd/{at}").readlink() / path
+
+    def _back(self, where: Path) -> Callable[[], None]:
+        """What puts a name back as it is now, with what is surely on the disk of its file."""
+        try:
+            status = os.lstat(where)
+        except FileNotFoundError:
+            return lambda: where.unlink(missing_ok=True)
+        kept = self._dirty.get((status.st_dev, status.st_ino))
+        data = kept[1] if kept else where.read_bytes()
+
+        def back() -> None:
+            where.unlink(missing_ok=True)
+            where.write_bytes(data)
+            where.chmod(stat.S_IMODE(status.st_mode))
+
+        return back
+
+    def _named(self, *places: Path) -> None:
+        for where in places:
+            self._names.append((os.path.realpath(where.parent), self._back(where)))
+
+    def open(self, path, flags, mode=0o600, at=None):
+        where = self._where(path, at)
+        if flags & os.O_CREAT and not where.exists() and not self.happened and len(self.made) != self.at:
+            self._named(where)
+        return super().open(path, flags, mode, at)
+
+    def write(self, descriptor, data):
+        if not self.happened:
+            self._keep(descriptor)
+        return super().write(descriptor, data)
+
+    def truncate(self, descriptor, size):
+        if not self.happened:
+            self._keep(descriptor)
+        super().truncate(descriptor, size)
+
+    def fsync(self, descriptor):
+        super().fsync(descriptor)
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            here = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+            self._names = [(folder, back) for folder, back in self._names if folder != here]
+        elif (status.st_dev, status.st_ino) in self._dirty:
+            os.close(self._dirty.pop((status.st_dev, status.st_ino))[0])
+
+    def replace(self, old, new, at=None):
+        if not self.happened and len(self.made) != self.at:
+            self._named(self._where(old, at), self._where(new, at))
+        super().replace(old, new, at)
+
+    def exchange(self, one, other, at=None):
+        if not self.happened and len(self.made) != self.at:
+            self._named(self._where(one, at), self._where(other, at))
+        return super().exchange(one, other, at)
+
+    def link(self, old, new, at=None):
+        if not self.happened and len(self.made) != self.at and not self._where(new, at).exists():
+            self._named(self._where(new, at))
+        super().link(old, new, at)
+
+    def unlink(self, path, at=None):
+        if not self.happened and len(self.made) != self.at and os.path.lexists(self._where(path, at)):
+            self._named(self._where(path, at))
+        super().unlink(path, at)
+
+
+@contextmanager
+def on(calls: atomic.Calls) -> Iterator[Any]:
+    """Let everything be written by `calls`."""
+    before, atomic.calls = atomic.calls, calls
+    try:
+        yield calls
+    finally:
+        atomic.calls = before
+
+
+def count(do: Callable[[], object]) -> list[str]:
+    """The calls that `do` makes on a disk without faults."""
+    with on(Counting()) as calls:
+        do()
+    return calls.made
+
+
+def small_disk(folder: Path, megabytes: int = 2) -> bool:
+    """Mount a file system of its own at `folder`; False where this user may not."""
+    import subprocess
+
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,nr_inodes=2000", "tmpfs", str(folder)]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def fill(folder: Path, leave_pages: int) -> None:
+    """Fill the disk of `folder`, but for some pages of 4,096 bytes."""
+    status = os.statvfs(folder)
+    pages = status.f_bfree * status.f_frsize // 4096
+    (folder / "ballast").write_bytes(b"\0" * 4096 * (pages - leave_pages))
+    status = os.statvfs(folder)
+    assert status.f_bfree * status.f_frsize // 4096 == leave_pages
