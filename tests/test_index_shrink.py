@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui import events
+from memory_tui.errors import Unreadable
 from memory_tui.index import shrink, writes
 from memory_tui.index.freshness import compare
 from memory_tui.index.known import FileRow
 from memory_tui.index.shrink import MANY
+from memory_tui.workspace import sources
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.walk import Found, Scan
 
@@ -43,6 +45,29 @@ def test_more_than_half_asks_first(memory):
     assert {state.detail for state in now.pending} == {"deleted? 6 of 11 notes vanished at once"}
     assert memory.sync(accept=True).removed == 6
     assert memory.sync().shrink is None
+
+
+def test_a_new_index_that_lacks_more_than_half_of_what_is_on_disk_is_not_published(memory, monkeypatch):
+    before = {path: row.chunks for path, row in memory.store.known().items()}
+    uuid, real = memory.store.uuid(), sources.read
+
+    def failing(note):
+        if note.path.startswith("memory/") and note.path != "memory/0.md":
+            raise Unreadable(f"{note.path} cannot be read: Input/output error.")
+        return real(note)
+
+    monkeypatch.setattr(sources, "read", failing)
+    report = memory.sync(force=True)
+    assert (report.shrink.missing, report.shrink.known) == (9, 11)
+    assert report.postponed == "The new index would lack 9 of 11 notes that are on disk"
+    assert report.shrink.examples
+    assert memory.store.uuid() == uuid
+    assert {path: row.chunks for path, row in memory.store.known().items()} == before
+    assert memory.sync(force=True, accept=True).shrink is None
+    assert memory.store.uuid() != uuid
+    monkeypatch.undo()
+    assert memory.sync().shrink is None
+    assert {path: row.chunks for path, row in memory.store.known().items()} == before
 
 
 def test_what_comes_back_needs_no_answer(memory):

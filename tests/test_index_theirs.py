@@ -566,6 +566,29 @@ def test_a_locked_index_is_told_soon(workspace: Path, db: Path) -> None:
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_an_index_that_is_being_migrated_is_read_as_it_was_or_named(workspace: Path, db: Path, journal: str) -> None:
+    """Fault row 14: tables that are renamed in a transaction, and a migration that stopped half-way."""
+    own_file(db, content(workspace), journal)
+    with writer(db, "c.execute('BEGIN IMMEDIATE; ALTER TABLE chunks RENAME TO chunks_old')"):
+        assert differences(against(workspace, db)) == {}
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("ALTER TABLE chunks RENAME TO chunks_old; PRAGMA user_version = 99")
+    before = traces(db.parent)
+    assert problem(db).state == "unknown schema"
+    assert traces(db.parent) == before
+
+
+def test_columns_that_are_new_to_us_are_passed_over(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace))
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("ALTER TABLE chunks ADD COLUMN importance REAL DEFAULT 1; PRAGMA user_version = 99")
+        connection.execute("ALTER TABLE files ADD COLUMN etag TEXT; CREATE TABLE promotions(id)")
+    before = traces(db.parent)
+    assert differences(against(workspace, db)) == {}
+    assert traces(db.parent) == before
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_a_writer_is_never_kept_waiting(workspace: Path, db: Path, journal: str) -> None:
     """Somebody who commits between our statements needs no patience, and is read in the end all the same."""
     own_file(db, content(workspace), journal)

@@ -331,6 +331,16 @@ def test_without_vec0_the_answers_are_the_same(roses, tmp_path):
     other.store.close()
 
 
+def test_more_neighbours_than_vec0_finds_at_once(roses, monkeypatch):
+    if not roses.store.vec0.ready:
+        pytest.skip("sqlite-vec does not work here")
+    monkeypatch.setattr("memory_tui.index.store.MAX_NEIGHBOURS", 20)
+    monkeypatch.setattr("memory_tui.index.vectors.MAX_NEIGHBOURS", 20)
+    corpus, query = Corpus.load(roses.store), hash_vector("word1 word2")
+    many = cosines_vec0(roses.store, corpus, query, 60)
+    assert np.abs(many - cosines(corpus, query)).max() <= 1e-6
+
+
 def test_a_change_of_model_is_followed(roses):
     corpus = Corpus.load(roses.store)
     roses.provider = Counting("another-model")

@@ -1,14 +1,18 @@
 """What is left when SQLite lacks full-text search, its trigrams, or sqlite-vec; MEMORY_TUI_DISABLE takes them away."""
 
 from contextlib import closing
+from types import SimpleNamespace
 
 import apsw
 import pytest
 from helpers_index import integrity
 
+from memory_tui.embed import scripted
+from memory_tui.embed.provider import Identity, identity_key
+from memory_tui.embed.scripted import Scripted
 from memory_tui.engine import Engine, Options
 from memory_tui.explain import why
-from memory_tui.index import abilities
+from memory_tui.index import abilities, vec0
 from memory_tui.index.store import Store
 from memory_tui.search.trace import NothingMatched, Trace
 from memory_tui.text import words
@@ -182,6 +186,116 @@ def test_without_sqlite_vec_the_answers_are_the_same_and_status_says_so(place, m
     assert status.vector["engine"] == "numpy, exact"
     assert "MEMORY_TUI_DISABLE" in status.vector["loadError"]
     assert [notice.code for notice in status.notices] == ["vec0"]
+
+
+class _WithoutFunctions(apsw.Connection):
+    """Loads a library, and nothing comes of it."""
+
+    def load_extension(self, filename, entrypoint=None):
+        return None
+
+
+class _Foreign(apsw.Connection):
+    """Has a sqlite-vec of another version."""
+
+    def load_extension(self, filename, entrypoint=None):
+        super().load_extension(filename, entrypoint)
+        self.create_scalar_function("vec_version", lambda: "v9.9.9", 0)
+
+
+class _Wrong(_Foreign):
+    """Has one that finds nothing."""
+
+    def execute(self, statements, bindings=None):
+        return super().execute(statements.replace("k = 1", "k = 1 AND rowid = 8"), bindings)
+
+
+class _Closed:
+    """An SQLite that was compiled without the loading of extensions."""
+
+    def __init__(self, name: str) -> None:
+        self._real = apsw.Connection(name)
+
+    def __getattr__(self, name: str):
+        if "extension" in name:
+            raise AttributeError(name)
+        return getattr(self._real, name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ready", "told"),
+    [
+        (_WithoutFunctions, False, "no such function"),
+        (_Foreign, True, "v9.9.9"),
+        (_Wrong, False, "it answered"),
+        (_Closed, False, "load: "),
+    ],
+)
+def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kind, ready, told) -> None:
+    """Fault row 35."""
+    with opened(place, index="with.sqlite") as engine:
+        engine.sync()
+        if not vec0.ability().ready:
+            pytest.skip("sqlite-vec does not work here")
+        before = engine.search("router vlan")
+    monkeypatch.setattr(vec0, "apsw", SimpleNamespace(Connection=kind, Error=apsw.Error))
+    vec0._try_out.cache_clear()
+    try:
+        for index in ("with.sqlite", "without.sqlite"):
+            with opened(place, index=index) as engine:
+                engine.sync()
+                after, status = engine.search("router vlan"), engine.status()
+            assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
+            assert status.vector["available"] is ready
+            detail = status.vector.get("loadError") or vec0.ability().detail
+            assert told in detail
+            assert ("vec0" in {notice.code for notice in status.notices}) is not ready
+    finally:
+        vec0._try_out.cache_clear()
+
+
+@pytest.mark.parametrize("lacks", ["fts5", "tokenize='trigram'"])
+def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypatch, lacks) -> None:
+    """Fault row 36."""
+    real = abilities._try
+    monkeypatch.setattr(
+        abilities, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
+    )
+    with opened(place, provider="none", **{"store.fts.tokenizer": "trigram"}) as engine:
+        engine.sync()
+        trace, status = engine.search("router"), engine.status()
+    assert trace.recalled
+    every = " ".join(notice.message for notice in (*trace.notices, *status.notices))
+    assert f"no such module: {lacks}" in every
+    assert bool(abilities.fts5()) == (lacks == "fts5")
+
+
+@pytest.mark.parametrize("dims", [256, 64])
+def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, monkeypatch, dims) -> None:
+    """Fault row 37: another model, of the same or of other dimensions."""
+    with opened(place) as engine:
+        engine.sync()
+        before = engine.search("router vlan")
+        assert before.mode == "hybrid"
+    monkeypatch.setattr(
+        Scripted,
+        "identity",
+        property(lambda self: Identity("scripted", "other", identity_key("scripted", "other"), dims)),
+    )
+    real = scripted.hash_vector
+
+    monkeypatch.setattr(scripted, "hash_vector", lambda text: real(text)[::-1])
+    monkeypatch.setattr(scripted, "DIMS", dims)
+    monkeypatch.setattr(scripted, "_axis", scripted._axis.__wrapped__)
+    with opened(place, **{"sync.onSearch": "off"}) as engine:
+        trace = engine.search("router vlan")
+        assert trace.mode != "hybrid"
+        assert "model_mismatch" in codes(trace)
+        assert all(hit.vector.cosine is None for hit in trace.recalled)
+        assert engine.sync().rebuilt
+        after = engine.search("router vlan")
+        assert after.mode == "hybrid"
+        assert codes(after) == set()
 
 
 def test_a_switch_that_nobody_knows_is_named(place, monkeypatch) -> None:

@@ -25,7 +25,15 @@ from memory_tui.engine.opening import Opening
 from memory_tui.engine.outlook import Outlook
 from memory_tui.engine.supply import Supply, who_answers
 from memory_tui.engine.watching import Watching
-from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexUnavailable, MemoryTuiError, WorkspaceError
+from memory_tui.errors import (
+    Cancelled,
+    IndexBusy,
+    IndexDamaged,
+    IndexRefused,
+    IndexUnavailable,
+    MemoryTuiError,
+    WorkspaceError,
+)
 from memory_tui.events import (
     Event,
     IndexChanged,
@@ -243,14 +251,19 @@ class Upkeep:
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
 
-        While another process is writing, the answer is of what it has indexed so far, and a notice says so.
+        While another process is writing, or while nothing can be written, the answer is of what is indexed so far, and
+        a notice says so. Raises MemoryTuiError where nothing is indexed.
         """
         self.first = not self.path.exists()
-        if self._plan.settings.on("sync.onSearch") or self.first or self.ask(lambda store: store.recipe() is None):
-            try:
+        try:
+            if self._plan.settings.on("sync.onSearch") or self.first or self.ask(lambda store: store.recipe() is None):
                 self.sync(reason="search")
-            except IndexBusy as error:
-                self.notices.append(f"{error.message} {error.next_step}")
+        except IndexRefused:
+            raise
+        except IndexUnavailable as error:
+            if not isinstance(error, IndexBusy) and not (self.path.exists() and self.path.stat().st_size):
+                raise
+            self.notices.append(f"{error.message} {error.next_step}")
 
     @contextmanager
     def searching(self, store: Store) -> Iterator[tuple[Unsearchable, ...]]:

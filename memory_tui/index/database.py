@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +23,11 @@ from memory_tui.index import abilities, filesystem, schema, vec0
 from memory_tui.index.place import check, create, file_at, kind, move_aside, place, refused, resolved
 
 Rows = list[tuple[Any, ...]]
+Frozen = tuple[int, ...]
 
 _MEGABYTE = 1 << 20
+_NO_ROOM = 1 << 17
+"""With fewer free bytes SQLite's own small files may not fit."""
 _TRIES, _PAUSE_SECONDS = 250, 0.02
 _SPOILED_SCHEMA = re.compile(
     r"no such (table|column)|has no column|already exists|malformed|vtable constructor failed|"
@@ -48,6 +53,8 @@ class Database:
         self.read_only = read_only
         self.vec0 = vec0_state
         self.identified = file_at(path) if connection.filename else None
+        self.frozen: Frozen | None = None
+        """What the files were when they were opened without locks, or copied; None for a connection with locks."""
 
     @classmethod
     def nothing(cls, path: Path) -> Self:
@@ -86,7 +93,10 @@ class Database:
         if found == "database":
             raise _stranger(where)
         if not read_only:
-            where = place(path, heard)
+            asked, where = where, place(path, heard)
+            if where != asked and found == "ours" and not where.stat().st_size:
+                _seed(asked, where, heard)
+        seen = _frozen(where)
         try:
             connection = _connect_read_only(where) if read_only else _connect(where)
         except (_Unusable, apsw.Error) as error:
@@ -97,7 +107,15 @@ class Database:
             heard.append(f"The file {where} {_why(error)}; it was kept as {move_aside(where)}, and a new index begun.")
             with _explaining(where):
                 connection = _connect(create(where))
-        return cls(connection, where, read_only, vec0.load(connection) if use_vec0 else vec0.OFF)
+        opened = cls(connection, where, read_only, vec0.load(connection) if use_vec0 else vec0.OFF)
+        if read_only and _is_frozen(connection):
+            opened.frozen = seen
+        return opened
+
+    @property
+    def changed(self) -> bool:
+        """Whether the files were written since they were opened without locks: then what was read may make no sense."""
+        return self.frozen is not None and _frozen(self.path) != self.frozen
 
     def close(self) -> None:
         """Close the connection; the last one to close folds the write-ahead log into the file.
@@ -209,12 +227,13 @@ def _connect_read_only(path: Path) -> apsw.Connection:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(5000)
         version = _version(connection)
-    except (apsw.CantOpenError, apsw.ReadOnlyError):
-        # In a folder that cannot be written SQLite cannot share a write-ahead log; without one there is no need to.
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError):
+        # Where nothing can be written SQLite cannot share a write-ahead log; without one there is no need to.
         log = path.with_name(path.name + "-wal")
         if log.exists() and log.stat().st_size:
-            raise
-        connection = apsw.Connection(_immutable(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+            connection = _copied(path)
+        else:
+            connection = apsw.Connection(_immutable(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         version = _version(connection)
     if version < schema.SCHEMA_VERSION:
         connection.close()
@@ -223,6 +242,62 @@ def _connect_read_only(path: Path) -> apsw.Connection:
         raise _Unusable("is of an older version of memory-tui")
     _tune(connection, cache_megabytes=16, mapped_megabytes=1024)
     return connection
+
+
+def _copied(path: Path) -> apsw.Connection:
+    """A copy in memory of an index and its log, which is put together in a temporary folder; for one that cannot be
+    read where it lies.
+    """
+    connection = apsw.Connection(":memory:")
+    try:
+        with tempfile.TemporaryDirectory(prefix="memory-tui-") as folder:
+            for side in ("", "-wal"):
+                shutil.copyfile(path.with_name(path.name + side), Path(folder, f"index{side}"))
+            _copy(apsw.Connection(str(Path(folder, "index"))), connection)
+    except OSError as error:
+        raise IndexUnavailable(
+            f"The index {path} cannot be read where it lies, nor copied to {tempfile.gettempdir()}: {error.strerror}.",
+            "Free some space, or make its folder writable.",
+        ) from None
+    return connection
+
+
+def _copy(source: apsw.Connection, target: apsw.Connection) -> None:
+    """All pages of `source`, which is closed, over those of `target`."""
+    try:
+        with target.backup("main", source, "main") as backup:
+            backup.step()
+    finally:
+        source.close()
+
+
+def _seed(index: Path, where: Path, notices: list[str]) -> None:
+    """Begin the index at `where` as a copy of one that cannot be written: nothing has to be embedded again."""
+    try:
+        target = apsw.Connection(str(where), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            _copy(_connect_read_only(index), target)
+        finally:
+            target.close()
+    except (_Unusable, apsw.Error, IndexUnavailable) as error:
+        notices.append(f"The index {index} could not be copied to {where} ({error}); it is made again from the notes.")
+
+
+def _is_frozen(connection: apsw.Connection) -> bool:
+    """Whether it was opened without locks, or is a copy in memory."""
+    return not connection.filename or bool(connection.open_flags & apsw.SQLITE_OPEN_URI)
+
+
+def _frozen(path: Path) -> Frozen:
+    """Size and time of the index and of its log."""
+    found: list[int] = []
+    for side in ("", "-wal"):
+        try:
+            status = path.with_name(path.name + side).stat()
+        except FileNotFoundError:
+            continue
+        found += [status.st_size, status.st_mtime_ns]
+    return tuple(found)
 
 
 def _tune(connection: apsw.Connection, cache_megabytes: int, mapped_megabytes: int) -> None:
@@ -324,18 +399,6 @@ def _explaining(path: Path) -> Iterator[None]:
         raise explained(error, path) from None
 
 
-def full(path: Path) -> str:
-    """How full the file system of `path` is, as the end of a sentence; empty when it cannot be told."""
-    try:
-        state = os.statvfs(path.parent)
-    except (OSError, AttributeError):
-        return ""
-    return (
-        f" (the file system that holds {path.parent} has {state.f_bavail * state.f_frsize / 1e6:,.0f} of "
-        f"{state.f_blocks * state.f_frsize / 1e6:,.0f} MB left)"
-    )
-
-
 def damaged(path: Path, what: str = "") -> IndexDamaged:
     """What is to be said of damage in the index at `path`; `what` makes no sense in it."""
     message = f"The index {path} is damaged{f' ({what})' if what else ''}."
@@ -357,7 +420,7 @@ def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
         case apsw.InterruptError():
             return Cancelled()
         case apsw.FullError():
-            message = f"The disk is full: {path} cannot grow{full(path)}."
+            message = f"The disk is full: {path} cannot grow{filesystem.full(path)}."
             step = "Free some space; what is indexed stays usable."
         case apsw.BusyError() | apsw.LockedError():
             return IndexBusy(f"Another program is writing {path} for long.", "Try again when it has finished.")
@@ -365,6 +428,9 @@ def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
             return damaged(path)
         case apsw.SQLError() if _SPOILED_SCHEMA.search(str(error)):
             return damaged(path, str(error))
+        case apsw.IOError() | apsw.CantOpenError() if filesystem.room(path) in range(_NO_ROOM):
+            message = f"The disk is full: {path} cannot be opened to be written{filesystem.full(path)}."
+            step = "Free some space; what is indexed stays usable."
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             message, step = f"The index {path} cannot be read or written: {error}.", "Check the file, folder and disk."
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -58,3 +59,24 @@ def shared(path: Path) -> str:
     """The type of the file system, where other machines can write to it; empty where not."""
     name = kind(path)
     return name if name == "fuse" or name.startswith(_SHARED) else ""
+
+
+def room(path: Path) -> int | None:
+    """Bytes that can still be written where `path` lies; None when that cannot be told."""
+    try:
+        state = os.statvfs(path if path.is_dir() else path.parent)
+    except (OSError, AttributeError):
+        return None
+    return state.f_bavail * state.f_frsize
+
+
+def full(path: Path) -> str:
+    """How full the file system of `path` is, as the end of a sentence; empty when it cannot be told."""
+    try:
+        state = os.statvfs(path.parent)
+    except (OSError, AttributeError):
+        return ""
+    return (
+        f" (the file system that holds {path.parent} has {state.f_bavail * state.f_frsize / 1e6:,.0f} of "
+        f"{state.f_blocks * state.f_frsize / 1e6:,.0f} MB left)"
+    )

@@ -27,6 +27,10 @@ _HEADER = 100
 """Bytes of the header of a database, https://www.sqlite.org/fileformat.html#the_database_header"""
 _SPOILED = 2
 """So many bytes of magic and mark may differ in a header that was ours."""
+_LEAST = 1 << 18
+"""Bytes that have to be free for a new index to be begun."""
+_MEMORY = (Path("/dev/shm"),)
+"""File systems in memory."""
 _ANOTHER = "Name another file with --index."
 
 Kind = Literal["nothing", "empty", "ours", "database", "zeros", "other", "no file"]
@@ -170,28 +174,33 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
             "Name a file on a local disk with --index to avoid that."
         )
     try:
-        return create(where)
+        return _with_room(where)
     except OSError as error:
-        reason = error.strerror or str(error)
-    try:
-        other = create(_temporary_folder() / _temporary_name(where))
-    except OSError as error:
-        raise IndexUnavailable(
-            f"No index can be written, neither at {where} ({reason}) nor in {tempfile.gettempdir()} "
-            f"({error.strerror}).",
-            "Name a file in a folder that can be written with --index.",
-        ) from None
-    notices.append(f"The index {where} cannot be written ({reason}); it is kept in {other} for now.")
-    return other
+        why = f"{error.strerror or error}{_how_full(error, where)}"
+        reasons = [f"{where}: {why}"]
+    for folder in (_temporary_folder, _memory_folder):
+        try:
+            other = _with_room(folder() / _temporary_name(where))
+        except OSError as error:
+            tried = Path(error.filename or tempfile.gettempdir())
+            reasons.append(f"{tried}: {error.strerror or error}{_how_full(error, tried)}")
+        else:
+            notices.append(f"The index {where} cannot be written ({why}); it is kept in {other} for now.")
+            return other
+    raise IndexUnavailable(
+        f"No index can be written: {'; '.join(reasons)}.",
+        "Free some space, or name a file in a folder that can be written with --index.",
+    )
 
 
 def find(path: str | os.PathLike[str]) -> Path:
     """Where the index of `path` is to be read: there, or where `place` has put it for want of a writable folder."""
     where = resolved(path)
-    if os.access(where if where.exists() else where.parent, os.W_OK) or not hasattr(os, "geteuid"):
+    if (where.exists() and os.access(where, os.W_OK)) or not hasattr(os, "geteuid"):
         return where
-    other = Path(tempfile.gettempdir()) / f"memory-tui-{os.geteuid()}" / _temporary_name(where)
-    return other if other.exists() else where
+    others = [Path(tempfile.gettempdir()), *_MEMORY]
+    found = (folder / f"memory-tui-{os.geteuid()}" / _temporary_name(where) for folder in others)
+    return next((other for other in found if other.exists()), where)
 
 
 def file_at(path: Path) -> tuple[int, int] | None:
@@ -237,17 +246,40 @@ def create(path: Path) -> Path:
     return path
 
 
-def _temporary_folder() -> Path:
+def _with_room(path: Path) -> Path:
+    """`create`, where there is room for a new index. Raises OSError."""
+    new = create(path).stat().st_size == 0
+    room = filesystem.room(path)
+    if new and room is not None and room < _LEAST:
+        path.unlink()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    return path
+
+
+def _how_full(error: OSError, path: Path) -> str:
+    return filesystem.full(path) if error.errno == errno.ENOSPC else ""
+
+
+def _memory_folder() -> Path:
+    """Where files are kept in memory: for when no disk can be written. Raises OSError where there is no such place."""
+    for folder in _MEMORY:
+        if folder.is_dir():
+            return _temporary_folder(folder)
+    raise FileNotFoundError(errno.ENOENT, "no file system in memory", str(_MEMORY[0]))
+
+
+def _temporary_folder(within: Path | None = None) -> Path:
     """The same folder at each start, unless somebody else has made it."""
+    within = within or Path(tempfile.gettempdir())
     if not hasattr(os, "geteuid"):
-        return Path(tempfile.gettempdir()) / "memory-tui"
-    folder = Path(tempfile.gettempdir()) / f"memory-tui-{os.geteuid()}"
+        return within / "memory-tui"
+    folder = within / f"memory-tui-{os.geteuid()}"
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
-            return Path(tempfile.mkdtemp(prefix="memory-tui-"))
+            return Path(tempfile.mkdtemp(prefix="memory-tui-", dir=within))
     return folder
 
 

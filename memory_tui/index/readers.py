@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import Cancelled, IndexEmpty
+from memory_tui.errors import Cancelled, IndexBusy, IndexEmpty
 
 if TYPE_CHECKING:
     from memory_tui.index.store import Store
@@ -68,10 +68,13 @@ class Readers:
         finally:
             with self._lock:
                 self._busy.remove(store)
-                if self._closed.is_set() or store.moved:
+                changed = store.changed
+                if self._closed.is_set() or store.moved or store.frozen:
                     store.close()
                 else:
                     self._idle.append(store)
+        if changed:
+            raise IndexBusy("The index was written while it was read without locks.", "Ask again in a moment.")
 
     def _opened(self, path: Path) -> Store | None:
         if not path.exists() or not path.stat().st_size:

@@ -21,7 +21,7 @@ from memory_tui.index.freshness import difference
 from memory_tui.index.jobs import Terms
 from memory_tui.index.run import Orders, Run, Stop
 from memory_tui.index.schema import Recipe
-from memory_tui.index.shrink import Shrink
+from memory_tui.index.shrink import MANY, Shrink
 from memory_tui.index.store import Store
 from memory_tui.index.withheld import HERE, Manner
 from memory_tui.settings import Settings
@@ -182,6 +182,7 @@ class _Job:
         self._live: Run | None = None
         self._anew: Run | None = None
         self._postponed = ""
+        self._shrink: Shrink | None = None
         self._claimed = 0
 
     def do(self, scan: Scan) -> None:
@@ -218,7 +219,10 @@ class _Job:
                 known = other.known()
                 if not any(difference(note, known.get(note.path)) for note in scan.found):
                     break
-            if self._provider is not None and not self._anew.embedder.working:
+            if (shrunk := self._shrunk(other, scan)) is not None:
+                self._postponed = shrunk.reason
+                self._shrink = shrunk
+            elif self._provider is not None and not self._anew.embedder.working:
                 self._postponed = self._anew.embedder.error
             elif not beside.publish(self._store, other, orders.stop):
                 raise Cancelled
@@ -226,6 +230,16 @@ class _Job:
                 self._vectors_of(self._anew)
         finally:
             other.close()
+
+    def _shrunk(self, other: Store, scan: Scan) -> Shrink | None:
+        """What a person has to agree to: of the notes on disk that had text more than half have none in `other`."""
+        here, new = {note.path for note in scan.found}, other.known()
+        had = [path for path, row in self._store.known().items() if row.chunks and path in here]
+        lost = sorted(path for path in had if (row := new.get(path)) is None or not row.chunks)
+        if self._orders.accepted or len(lost) < MANY or 2 * len(lost) <= len(had):
+            return None
+        reason = f"The new index would lack {len(lost):,} of {len(had):,} notes that are on disk"
+        return Shrink(len(lost), len(had), reason, tuple(lost[:MANY]))
 
     def _vectors_of(self, anew: Run) -> None:
         """Leave the texts of the index that was published to jobs, or embed them where they are few."""
@@ -258,7 +272,7 @@ class _Job:
             error=self._outage or run.embedder.error,
             seconds=seconds,
             waiting=live.tally.waiting,
-            shrink=live.gone.shrink,
+            shrink=live.gone.shrink or self._shrink,
             postponed=self._postponed,
             claimed=self._claimed or live.tally.claimed,
         )

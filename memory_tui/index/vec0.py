@@ -81,7 +81,7 @@ def _try_out(path: str) -> Vec0:
         step = "query"
         query = "SELECT rowid, distance FROM probe WHERE embedding MATCH ? AND k = 1"
         rows = connection.execute(query, (struct.pack("2f", 0.0, 2.0),)).fetchall()
-    except apsw.Error as error:
+    except (apsw.Error, AttributeError) as error:
         return Vec0(False, f"{step}: {error}")
     finally:
         connection.close()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.index.database import Rows, making_sense
 from memory_tui.index.known import FileRow
-from memory_tui.index.store import RowIds, Store
+from memory_tui.index.store import MAX_NEIGHBOURS, RowIds, Store
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -320,7 +320,10 @@ def cosines_vec0(
     found = store.nearest(query, count + 1)
     near = corpus.rows_of([rowid for rowid, _ in found[:count]])
     rows = distinct(np.concatenate([near[near >= 0], np.asarray(also, np.int64)]))
-    if len(found) > count and found[count][1] - found[count - 1][1] < _TIE:
+    if count >= MAX_NEIGHBOURS <= len(found):
+        # vec0 finds no more in one query: the others are compared one by one.
+        rows = np.arange(len(corpus))
+    elif len(found) > count and found[count][1] - found[count - 1][1] < _TIE:
         # Which of equal rows are the nearest is decided by their order in the index, which vec0 does not keep.
         rows = np.arange(len(corpus))
     scores[rows] = vectors_of(store, corpus, rows) @ query

@@ -1,0 +1,195 @@
+"""With a full disk or a folder that cannot be written the memory still answers, and says what is the matter."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.engine import Engine, Options
+from memory_tui.errors import IndexUnavailable
+from memory_tui.index import place
+
+NOTES = 12
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    for number in range(NOTES):
+        (folder / f"{number}.md").write_text(f"note {number} about gardens and coffee number{number}\n" * 30)
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], check=False).returncode:
+        pytest.skip("no small file system can be made here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.fixture
+def run(notes: Path, disk: Path, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    env = {**os.environ, "TMPDIR": str(temporary)}
+
+    def one(*words: str) -> tuple[int, str, str]:
+        command = [sys.executable, "-m", "memory_tui", *words, "--workspace", str(notes), "--provider", "scripted"]
+        done = subprocess.run(
+            [*command, "--index", str(disk / "i" / "index.sqlite")],
+            capture_output=True,
+            text=True,
+            env=env,
+            timeout=120,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return one
+
+
+def fill(disk: Path, leave: int) -> None:
+    """Take all room but `leave` bytes."""
+    descriptor = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT, 0o600)
+    with contextlib.suppress(OSError):
+        while True:
+            os.write(descriptor, bytes(4096))
+    os.close(descriptor)
+    os.truncate(disk / "filler", max(0, (disk / "filler").stat().st_size - leave))
+
+
+def read_only(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+
+
+def killed(run: Callable[..., tuple[int, str, str]], notes: Path, index: Path) -> None:
+    """An index whose writer was killed, with a log that was never folded in."""
+    code = (
+        "import os, sys\nfrom memory_tui.engine import Engine, Options\n"
+        "engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
+        "engine.sync()\nos.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(notes), str(index)], check=False)
+    assert index.with_name(index.name + "-wal").stat().st_size
+    index.with_name(index.name + "-shm").unlink()
+
+
+@pytest.mark.parametrize(
+    ("leave", "left"), [(0, "closed"), (0, "killed"), (81920, "killed"), (-1, "closed"), (-1, "killed")]
+)
+def test_what_is_indexed_answers_when_nothing_can_be_written(
+    run: Callable[..., tuple[int, str, str]], notes: Path, disk: Path, leave: int, left: str
+) -> None:
+    index = disk / "i" / "index.sqlite"
+    if left == "closed":
+        assert run("index")[0] == 0
+    else:
+        killed(run, notes, index)
+    if leave < 0:
+        read_only(disk)
+    else:
+        fill(disk, leave)
+    (notes / "memory" / "new.md").write_text("a zebra in the garden\n" * 900)
+    code, out, err = run("search", "number7 gardens")
+    assert (code, "Traceback" in err) == (0, False), err
+    assert "memory/7.md" in out
+    what = "cannot be written" if leave < 0 else "full|No space left|cannot be written"
+    assert any(word in err for word in what.split("|")), err
+    if leave >= 0:
+        assert str(disk) in err
+        assert "MB left" in err
+    for words in (("status",), ("doctor",)) if left == "closed" else ():
+        code, out, err = run(*words)
+        assert "Traceback" not in out + err
+        assert code == 0 or words == ("doctor",), (words, out, err)
+        assert "Nothing is indexed" not in out, out
+
+
+@pytest.mark.parametrize("leave", [0, -1])
+def test_without_an_index_one_is_kept_elsewhere_for_the_time_being(
+    run: Callable[..., tuple[int, str, str]], disk: Path, leave: int
+) -> None:
+    (disk / "i").mkdir()
+    if leave < 0:
+        read_only(disk)
+    else:
+        fill(disk, leave)
+    code, out, err = run("search", "number7 gardens")
+    assert code == 0, err
+    assert "memory/7.md" in out
+    assert "cannot be written" in err
+    assert "for now" in err
+    assert run("status")[0] == 0
+
+
+def test_without_any_disk_the_index_is_kept_in_memory(
+    notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (disk / "i").mkdir()
+    (disk / "t").mkdir()
+    fill(disk, 0)
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(place, "_MEMORY", (memory,))
+    monkeypatch.setattr(place.tempfile, "gettempdir", lambda: str(disk / "t"))
+    options = Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
+    with Engine.open(options) as engine:
+        engine.catch_up()
+        assert engine.search("number7").recalled[0].chunk.path == "memory/7.md"
+        assert any(f"kept in {memory}" in notice.message for notice in engine.notices())
+    with Engine.open(options) as engine:
+        assert engine.status().chunks
+    shutil.rmtree(memory)
+    with Engine.open(options) as engine:
+        with pytest.raises(IndexUnavailable, match="No index can be written") as error:
+            engine.sync()
+        assert str(disk) in error.value.message
+        assert "MB left" in error.value.message
+        assert error.value.next_step
+
+
+def test_an_agent_is_answered_while_the_disk_is_full(notes: Path, disk: Path, run: Callable) -> None:
+    assert run("index")[0] == 0
+    fill(disk, 0)
+    ask = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "memory_search", "arguments": {"query": "number7 gardens"}},
+        },
+    ]
+    index = str(disk / "i" / "index.sqlite")
+    words = ["mcp", "--workspace", str(notes), "--provider", "scripted", "--index", index]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "memory_tui", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    for message in ask:
+        child.stdin.write(json.dumps(message) + "\n")
+        child.stdin.flush()
+    answers = [json.loads(child.stdout.readline()) for _ in range(2)]
+    _, err = child.communicate(timeout=60)
+    [answer] = [answer for answer in answers if answer["id"] == 2]
+    assert "memory/7.md" in answer["result"]["content"][0]["text"], answer
+    assert "Traceback" not in err
