@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memory_tui.embed.links import LinkState
     from memory_tui.embed.provider import Identity
 
-Mode = Literal["hybrid", "keywords only", "vectors only"]
+Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 Standing = Literal[
     "ok",
     "not asked",
@@ -42,11 +42,12 @@ class Who:
     """Who answers questions by meaning, and why it is not who was asked for.
 
     `requested` and `requested_model` are as chosen (auto: nobody chose), `answers` and `model` of the provider whose
-    vectors are compared, both empty where words alone answer. `mode` is what questions are answered by now. `reason`
-    is the provider's own sentence, `next_step` what a person can do, `since` when it began and `retry_at` when the
-    provider is asked again, both in epoch seconds, None where unknown. Standings: `not asked` has not been asked by
-    this process; `not indexed` has no vectors in the index yet; `fallback starts` took over, and the index is still
-    of the other one; `other model` means that the index has vectors that nobody here can compare with.
+    vectors are compared, both empty where words alone answer. `mode` is what questions are answered by now, in the
+    record of one question what that one was. `reason` is the provider's own sentence, `next_step` what a person can
+    do, `since` when it began and `retry_at` when the provider is asked again, both in epoch seconds, None where
+    unknown. Standings: `not asked` has not been asked by this process; `not indexed` has no vectors in the index yet;
+    `fallback starts` took over, and the index is still of the other one; `other model` means that the index has
+    vectors that nobody here can compare with.
     """
 
     requested: str
