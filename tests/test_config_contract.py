@@ -11,7 +11,7 @@ import pytest
 from helpers_mcp import Wire, end_all
 from provider_server import Play, serving
 
-from memory_tui import cli, config, launch, providing
+from memory_tui import cli, config, doctor, launch, providing
 from memory_tui.agent import sessions
 from memory_tui.config.documented import BY_PATH
 from memory_tui.consent import Consents
@@ -303,3 +303,29 @@ def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked:
         assert wire.search(2)["result"]["structuredContent"]["disabled"] is True
     finally:
         end_all()
+
+
+def test_a_difference_of_the_file_shows_no_key_of_any_provider(
+    asked: Callable[..., Options], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "openclaw.json"
+    path.write_text(
+        '{"models": {"providers": {"anthropic": {"apiKey": "sk-ant-beside-it"}}},\n'
+        '"agents": {"defaults": {"memorySearch": {"query": {"maxResults": 6}}}}}\n'
+    )
+    where = ["--workspace", str(tmp_path / "notes"), "--config", str(path)]
+    cli.main([*where, "write-config", "--dry-run", "--set", "maxResults=9"])
+    out = capsys.readouterr().out
+    assert "9" in out
+    assert "beside-it" not in out
+
+
+def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(
+    asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = json.loads(json.dumps(FILES["Gemini by its own id"]))
+    options = asked(tree, provider="none")
+    Path(str(options.config)).chmod(0o644)
+    with Engine.open(options) as engine:
+        (check,) = [check for check in doctor.CHECKS if check.key == "key-file"]
+        assert check.run(engine).state == "warning"
