@@ -178,7 +178,7 @@ def who(
     chain.provider()
     used = [link for link in chain.links() if link.state != "passed over"]
     active = next(link for link in used if link.state in ("in use", "failing", "paused"))
-    error, asked = chain.error, any(link.calls or link.error for link in used)
+    error, asked = chain.error, any(link.calls or link.error or link.worked for link in used)
     model = used[0].model if chain.name == used[0].name else chain.settings.model
     make = _Maker(chain.name, model, "hybrid" if hybrid else "vectors only")
     if last is not None and (asked or not any(_is_of(last, link) for link in used)):
@@ -208,7 +208,7 @@ def who(
         reason = f"The index was made with {made}, {other}: its vectors cannot be compared."
         return make.lost("other model", Lost(reason, "Run memory-tui index."))
     answering = next((link for link in used if link.name == space.provider), active)
-    return make.fine("not asked" if answering.host and not answering.calls else "ok", answering)
+    return make.fine("not asked" if answering.host and not answering.worked else "ok", answering)
 
 
 class Lost(NamedTuple):
