@@ -282,6 +282,8 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
         index = f"The index keeps it although it is not there: {differs.detail}"
     elif differs is not None and differs.state != "pending":
         index = f"It could not be indexed: {differs.detail}"
+    elif differs is not None and differs.patient:
+        index = f"Not searchable as it is on disk, and not being indexed: {differs.detail}."
     elif differs is not None:
         index = f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."
     else:

@@ -11,7 +11,7 @@ import pytest
 from helpers_mcp import Wire, end_all
 from provider_server import Play, serving
 
-from memory_tui import cli, config, launch, providing
+from memory_tui import cli, config, doctor, launch, providing
 from memory_tui.agent import sessions
 from memory_tui.config.documented import BY_PATH
 from memory_tui.consent import Consents
@@ -39,6 +39,14 @@ FILES: dict[str, dict[str, Any]] = {
     "transcripts without the flag": {"agents": {"defaults": {"memorySearch": {"sources": ["memory", "sessions"]}}}},
     "another plug-in": {"plugins": {"slots": {"memory": "memory-lancedb"}}, "agents": {"defaults": {}}},
     "no plug-in": {"plugins": {"slots": {"memory": "none"}}, "agents": {"defaults": {}}},
+    "an older place": {"memorySearch": {"provider": "openai"}},
+    "plug-ins off": {"plugins": {"entries": {"memory-core": {"enabled": False}}}, "agents": {"defaults": {}}},
+    "a tool denied": {"tools": {"deny": ["exec", "memory_search"]}, "agents": {"defaults": {}}},
+    "a tool denied to one agent": {"agents": {"list": [{"id": "main", "tools": {"deny": ["group:memory"]}}]}},
+    "a provider of its own name": {
+        "models": {"providers": {"house": {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}}},
+        "agents": {"defaults": {"memorySearch": {"provider": "house"}}},
+    },
     "the host of 2026.9": {
         "gateway": {"mode": "local", "bind": "loopback"},
         "models": {"providers": {"scripted": {"baseUrl": "http://127.0.0.1:9", "api": "openai-completions"}}},
@@ -55,6 +63,11 @@ SAID = {
     "transcripts without the flag": "experimental.sessionMemory has to allow",
     "another plug-in": "asks another memory plug-in",
     "no plug-in": "has no memory plug-in",
+    "an older place": "at the top of the file is an older place",
+    "plug-ins off": "has no memory plug-in",
+    "a tool denied": "may not use memory_search",
+    "a tool denied to one agent": "may not use memory_search",
+    "a provider of its own name": "provider names models.providers.house",
 }
 
 
@@ -104,7 +117,8 @@ def test_nothing_of_a_real_file_is_passed_over_in_silence(
         where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
         for command in (["config"], ["status"], ["doctor", "--all"]):
             cli.main([*where, "--provider", "none", *command])
-            assert SAID[name] in " ".join(capsys.readouterr().out.split()), command
+            out = " ".join(capsys.readouterr().out.split())
+            assert SAID[name] in out or (command[0] == "doctor" and "values not used as written" in out), command
 
 
 def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(
@@ -289,3 +303,29 @@ def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked:
         assert wire.search(2)["result"]["structuredContent"]["disabled"] is True
     finally:
         end_all()
+
+
+def test_a_difference_of_the_file_shows_no_key_of_any_provider(
+    asked: Callable[..., Options], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "openclaw.json"
+    path.write_text(
+        '{"models": {"providers": {"anthropic": {"apiKey": "sk-ant-beside-it"}}},\n'
+        '"agents": {"defaults": {"memorySearch": {"query": {"maxResults": 6}}}}}\n'
+    )
+    where = ["--workspace", str(tmp_path / "notes"), "--config", str(path)]
+    cli.main([*where, "write-config", "--dry-run", "--set", "maxResults=9"])
+    out = capsys.readouterr().out
+    assert "9" in out
+    assert "beside-it" not in out
+
+
+def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(
+    asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = json.loads(json.dumps(FILES["Gemini by its own id"]))
+    options = asked(tree, provider="none")
+    Path(str(options.config)).chmod(0o644)
+    with Engine.open(options) as engine:
+        (check,) = [check for check in doctor.CHECKS if check.key == "key-file"]
+        assert check.run(engine).state == "warning"

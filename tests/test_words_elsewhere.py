@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.agent.tools import memory_search
+from memory_tui.agent.tools import memory_search, unavailable
 from memory_tui.engine import Engine, Options
+from memory_tui.errors import IndexUnavailable, ProviderError
 from memory_tui.explain import elsewhere, wording
-from memory_tui.search.trace import Trace
+from memory_tui.search.trace import Trace, Unsearchable
 
 Make = Callable[..., Engine]
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
@@ -179,3 +180,18 @@ def test_why_not_says_nowhere_only_of_words_that_no_note_holds(notes: Path, tmp_
         engine.status()
         why = engine.why(engine.gather("walrus giraffe"), "MEMORY.md", 2)
         assert wording.sentence(why.fate).partition("; ")[2].startswith('"giraffe" occurs nowhere')
+
+
+def test_notes_that_cannot_be_read_are_not_no_notes(notes: Path, tmp_path: Path) -> None:
+    (notes.parent / "MEMORY.md").write_text("")
+    with Engine.open(options(tmp_path, "recommended")) as engine:
+        engine.sync()
+        evidence = replace(engine.gather("walrus"), unsearchable=(Unsearchable("a.md", "failed", "permission denied"),))
+        trace = engine.rank(evidence, engine.settings)
+        assert sentence(trace) == "Nothing is indexed: 1 file could not be read."
+
+
+def test_a_full_disk_quota_is_not_the_providers() -> None:
+    full = unavailable(IndexUnavailable("The index cannot be written: Disk quota exceeded."))
+    assert "embedding provider" not in full["warning"]
+    assert "embedding provider" in unavailable(ProviderError("You exceeded your current quota"))["warning"]

@@ -349,7 +349,7 @@ _QUOTA = re.compile(r"insufficient_quota|quota|429")
 def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> SearchAnswer:
     """What an agent is told when there was no search: that the memory was not asked, why, and what to do."""
     reason = one_line(error.message) or "memory search unavailable"
-    if _QUOTA.search(reason.lower()):
+    if isinstance(error, ProviderError) and _QUOTA.search(reason.lower()):
         warning = "Memory search is unavailable: the quota of the embedding provider is exhausted."
         action = "Top up or switch the embedding provider, then ask again."
     elif isinstance(error, ProviderError):

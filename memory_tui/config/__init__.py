@@ -2,7 +2,7 @@
 
 OpenClaw: `agents.defaults.memorySearch` (up to 2026.7) or `memory.search` (from 2026.8). Own: the same tree at the top
 of `config.json` in the user's configuration folder. All are read as JSON5. The modules in reading order: places, tree,
-include, environment, secrets, record, agents, documented, checks, reading, listing.
+include, environment, secrets, record, agents, documented, checks, reading, providers, listing.
 """
 
 from __future__ import annotations

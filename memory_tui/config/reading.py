@@ -23,6 +23,7 @@ OLDER, NEWER = "agents.defaults.memorySearch", "memory.search"
 _STRICT = ("memory", "agents.defaults.compaction.memoryFlush")
 """Sections of the file that are about memory alone, where a key that is not documented is a mistake."""
 _IGNORED = "nothing of it is used"
+_ALONE = "memory-tui answers by the built-in rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Document:
             if named := layers.entries.get("workspace"):
                 agent = only_agent(str(named.value), expand(str(named.value)))
         layers.relations()
+        if self.theirs:
+            self._around(layers, agent)
         problems = (*self.problems, *self.roster.problems, *layers.problems)
         found = sorted(problems, key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
         values = {
@@ -97,6 +100,53 @@ class Document:
                     layers.add(section, f"{entry.path}.{'.'.join(keys)}", SEARCH)
                     break
         return layout
+
+    def _around(self, layers: _Layers, agent: Agent) -> None:
+        """Report what else of the file decides whether, and how, the agent searches its memory."""
+        if (stray := self.tree.get("memorySearch")) is not None:
+            layers.say(
+                "memorySearch",
+                f"memorySearch at the top of the file is an older place; OpenClaw moves it to {NEWER} by doctor --fix.",
+                Place.of(stray, "memorySearch"),
+                _IGNORED,
+            )
+        for path in ("plugins.enabled", "plugins.entries.memory-core.enabled"):
+            node = self.tree.get(*path.split("."))
+            if node is not None and node.value is False:
+                layers.say(
+                    path,
+                    "OpenClaw's agent has no memory plug-in, so it searches nothing.",
+                    Place.of(node, path),
+                    _ALONE,
+                )
+        for path, denied in self._denied(agent):
+            if {item.value for item in denied} & {"memory_search", "group:memory", "*"}:
+                layers.say(
+                    path,
+                    "OpenClaw's agent may not use memory_search.",
+                    Place.of(denied[0], path),
+                    _ALONE,
+                )
+        named = layers.entries.get("provider")
+        known = (*PROVIDERS, *NEWER_PROVIDERS, "")
+        if named is None or named.value in known or self.tree.get("models", "providers", str(named.value)) is None:
+            return
+        layers.say(
+            named.places[-1].path,
+            f"provider names models.providers.{named.value}, which memory-tui does not ask by that name.",
+            named.places[-1],
+            "an OpenAI-compatible one is asked as provider openai with remote.baseUrl",
+        )
+
+    def _denied(self, agent: Agent) -> Iterator[tuple[str, list[Node]]]:
+        """The tools that are denied to everybody, and to the agent, with the key path."""
+        entry = self.roster.entry(agent)
+        for path, node in (
+            ("tools.deny", self.tree.get("tools", "deny")),
+            (f"{entry.path}.tools.deny" if entry else "", entry.node.get("tools", "deny") if entry else None),
+        ):
+            if node is not None and isinstance(node.value, list):
+                yield path, node.value
 
 
 class _Layers:

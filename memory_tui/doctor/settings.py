@@ -32,8 +32,8 @@ def _configuration(engine: Engine) -> Finding:
 
 def _secrets(engine: Engine) -> Finding:
     config = engine.plan.config
-    entry = config.entries.get("remote.apiKey")
-    if config.path is None or entry is None or not isinstance(entry.node.value, str):
+    keys = [entry.node.value for path, entry in config.entries.items() if path.endswith(".apiKey")]
+    if config.path is None or not any(isinstance(key, str) for key in keys):
         return skipped("No key is written in a configuration.")
     if os.name == "posix" and stat.S_IMODE(config.path.stat().st_mode) & 0o077:
         return warning(f"{config.path} holds a key and can be read by others.", f"chmod 600 {config.path}")

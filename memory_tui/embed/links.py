@@ -45,6 +45,8 @@ class LinkState:
     texts: int = 0
     model: str = ""
     agreed: bool = True
+    worked: bool = False
+    """Whether it has answered this process, a test call included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,7 @@ class Link:
             texts=self.texts,
             model=self.model,
             agreed=not self.lacks_consent,
+            worked=self.worked,
         )
 
     # --- what a provider does --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memory_tui.embed.links import LinkState
     from memory_tui.embed.provider import Identity
 
-Mode = Literal["hybrid", "keywords only", "vectors only"]
+Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 Standing = Literal[
     "ok",
     "not asked",
@@ -42,11 +42,12 @@ class Who:
     """Who answers questions by meaning, and why it is not who was asked for.
 
     `requested` and `requested_model` are as chosen (auto: nobody chose), `answers` and `model` of the provider whose
-    vectors are compared, both empty where words alone answer. `mode` is what questions are answered by now. `reason`
-    is the provider's own sentence, `next_step` what a person can do, `since` when it began and `retry_at` when the
-    provider is asked again, both in epoch seconds, None where unknown. Standings: `not asked` has not been asked by
-    this process; `not indexed` has no vectors in the index yet; `fallback starts` took over, and the index is still
-    of the other one; `other model` means that the index has vectors that nobody here can compare with.
+    vectors are compared, both empty where words alone answer. `mode` is what questions are answered by now, in the
+    record of one question what that one was. `reason` is the provider's own sentence, `next_step` what a person can
+    do, `since` when it began and `retry_at` when the provider is asked again, both in epoch seconds, None where
+    unknown. Standings: `not asked` has not been asked by this process; `not indexed` has no vectors in the index yet;
+    `fallback starts` took over, and the index is still of the other one; `other model` means that the index has
+    vectors that nobody here can compare with.
     """
 
     requested: str
@@ -177,7 +178,7 @@ def who(
     chain.provider()
     used = [link for link in chain.links() if link.state != "passed over"]
     active = next(link for link in used if link.state in ("in use", "failing", "paused"))
-    error, asked = chain.error, any(link.calls or link.error for link in used)
+    error, asked = chain.error, any(link.calls or link.error or link.worked for link in used)
     model = used[0].model if chain.name == used[0].name else chain.settings.model
     make = _Maker(chain.name, model, "hybrid" if hybrid else "vectors only")
     if last is not None and (asked or not any(_is_of(last, link) for link in used)):
@@ -207,7 +208,7 @@ def who(
         reason = f"The index was made with {made}, {other}: its vectors cannot be compared."
         return make.lost("other model", Lost(reason, "Run memory-tui index."))
     answering = next((link for link in used if link.name == space.provider), active)
-    return make.fine("not asked" if answering.host and not answering.calls else "ok", answering)
+    return make.fine("not asked" if answering.host and not answering.worked else "ok", answering)
 
 
 class Lost(NamedTuple):

@@ -335,6 +335,11 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
                     f"Nothing is indexed yet: {plural(reason.pending, 'file')} waiting.",
                     "Wait for the index, or run memory-tui index.",
                 )
+            if reason.unreadable:
+                return (
+                    f"Nothing is indexed: {plural(reason.unreadable, 'file')} could not be read.",
+                    "memory-tui status names each, and why.",
+                )
             return "This workspace holds no notes yet.", "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
         case NoUsableWord(pointless=True):
             return (

@@ -119,7 +119,10 @@ def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, 
         return BlankQuery()
     if evidence.chunks == 0:
         pending = sum(item.state == "pending" for item in evidence.unsearchable)
-        return EmptyIndex(evidence.files, pending)
+        unreadable = sum(
+            item.state in ("failed", "changed while read", "missing root") for item in evidence.unsearchable
+        )
+        return EmptyIndex(evidence.files, pending, unreadable)
     if best is not None:
         return AllBelowGate(len(decided), best, decided.floor, decided.decayed)
     if mode == "nothing":

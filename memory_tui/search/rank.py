@@ -86,7 +86,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
-        who=evidence.who,
+        who=replace(evidence.who, mode=mode) if evidence.who else None,
     )
 
 

@@ -312,10 +312,11 @@ class BlankQuery:
 
 @dataclass(frozen=True, slots=True)
 class EmptyIndex:
-    """No chunk is indexed; `files` notes were found on disk and `pending` wait to be indexed."""
+    """No chunk is indexed; `files` notes have one, `pending` wait to be indexed and `unreadable` cannot be."""
 
     files: int
     pending: int
+    unreadable: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,8 +143,11 @@ def _into(
 
 
 def _secrets(config: Config) -> Iterator[str]:
-    """The keys and headers that the file holds, as they are written there."""
+    """The keys and headers that the file holds for any provider, as they are written there."""
     nodes = [entry.node for key in ("remote.apiKey", "remote.headers") if (entry := config.entries.get(key))]
+    providers = config.tree.get("models", "providers") if config.tree else None
+    for _, provider in providers.children() if providers else ():
+        nodes += [node for name in ("apiKey", "headers") if (node := provider.get(name)) is not None]
     while nodes:
         node = nodes.pop()
         nodes += [child for _, child in node.children()]
