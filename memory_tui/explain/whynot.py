@@ -216,7 +216,9 @@ class Inquest:
         conjoined = " AND " in plan.fts_query
         join: Literal["AND", "OR"] = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
         nowhere = tuple(word for word in plan.words if self._side.frequency.get(word, 1) == 0)
-        return NotMatched(plan.words, absent(plan, text) if conjoined else plan.words, nowhere, join)
+        lacks = absent(plan, text) if conjoined else plan.words
+        every, lacking, unknown = (words.as_asked(found, self.evidence.query) for found in (plan.words, lacks, nowhere))
+        return NotMatched(every, lacking, unknown, join)
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
