@@ -331,7 +331,8 @@ def _age(candidate: Candidate, trace: Trace, digits: int) -> list[Line]:
     if part.age_days is None:
         return [Line("age", "evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
-    detail = f"{part.age_days:.0f} d old{source}, half-life {half_life} d"
+    old = f"{part.age_days:.0f} d old" if part.age_days >= 0 else f"dated {-part.age_days:,.0f} d ahead, so not aged"
+    detail = f"{old}{source}, half-life {half_life} d"
     return [Line("decay" if multiplies else "recency", detail, operation, value, digits)]
 
 
