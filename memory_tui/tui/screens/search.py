@@ -180,10 +180,11 @@ class SearchView(Explaining):
         if self.trace is None:
             return ""
         by, reason = answered_by(self.trace)
-        return f"{by}: {reason}" if reason and len(by) + len(reason) < self.size.width // 2 else by
+        return f"{by}: {reason}" if reason and self.has_class("-wide") else by
 
     def _show_outcome(self, said: str) -> None:
-        self.query_one(QueryBox).outcome(said)
+        # What it was answered by stands beside it already.
+        self.query_one(QueryBox).outcome(said if self._cut is not None else said.partition(",")[0])
         self.query_one(QueryBox).answered_by(self._answered_by())
         self.show_knobs()
         self.query_one(Funnel).show(self.trace, self._cut)
