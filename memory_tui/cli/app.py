@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -67,6 +68,11 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
         raise MemoryTuiError(
             "The app needs a terminal, and this is not one.",
             "Use a command such as memory-tui search; memory-tui --help lists them.",
+        )
+    if os.environ.get("TERM") == "dumb":
+        raise MemoryTuiError(
+            "This terminal cannot show the app: TERM is dumb.",
+            "Use a command such as memory-tui search, or another terminal.",
         )
     from memory_tui.tui.app import run
 

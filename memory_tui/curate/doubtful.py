@@ -117,7 +117,8 @@ def impossible(path: str, today: dt.date) -> tuple[str, str]:
     day = _day(found[1], found[2], found[3])
     folder, _, name = path.rpartition("/")
     better = f"{folder}/undated-{name}".lstrip("/")
-    if day is None:
+    # OpenClaw's calendar takes years below 100 for others, so that no age comes of them.
+    if day is None or day.year < 100:
         return "There is no such day, so that the note never ages.", better
     if day > today + dt.timedelta(days=1):
         return f"The day is {(day - today).days} days ahead, so that the note counts as new until then.", better

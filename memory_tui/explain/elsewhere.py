@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.errors import MemoryTuiError
 from memory_tui.search.trace import Elsewhere, Unsearchable
+from memory_tui.text.words import as_asked
 
 if TYPE_CHECKING:
     from memory_tui.index.store import Store
@@ -67,7 +68,7 @@ def look(evidence: Evidence, store: Store, waiting: Waiting) -> Elsewhere:
 
 
 def _lacking(evidence: Evidence) -> tuple[str, ...]:
-    """The words of the question that stand in no chunk by any way of looking for them, a few of them at most."""
+    """The words of the question, as it was asked, that no chunk holds by any way of looking; a few of them at most."""
     sides = [evidence.openclaw, evidence.recommended, *(evidence.keywords.each if evidence.keywords else ())]
     absent = (word for side in sides for word in side.plan.words if side.frequency.get(word, 1) == 0)
-    return tuple(dict.fromkeys(absent))[:MOST_WORDS]
+    return as_asked(absent, evidence.query)[:MOST_WORDS]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui import profiles
-from memory_tui.explain.wording import label, ordinal
+from memory_tui.explain.wording import label, ordinal, plural
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Mode, QueryPlan, Recalled, Trace
 from memory_tui.text import words
 
@@ -168,17 +169,41 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         if chunk is not None and added
         else {}
     )
-    present = [_times(word, n, dated.get(word, 0)) for word, n in count.counts.items() if n or dated.get(word)]
-    missing = [word for word, n in count.counts.items() if not n and not dated.get(word)]
+    present, missing = [], []
+    for run, own in _by_run(count.counts, trace).items():
+        held = [word for word in own if count.counts[word] or dated.get(word)]
+        if not held:
+            missing.append(run)
+        elif own == [run]:
+            present.append(_times(run, count.counts[run], dated.get(run, 0)))
+        else:
+            present.append(f"{run} ({len(held)} of {plural(len(own), 'pair')} of characters)")
     parts = [", ".join(present)] if present else []
     if missing:
         # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
         below = chunk is not None and added and chunk.start_line > 1
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
-    if count.dropped:
-        parts.append(f"left out: {', '.join(count.dropped)}")
+    if dropped := _left_out(count.dropped, trace):
+        parts.append(f"left out: {', '.join(dropped)}")
     how = _how_matched(trace) if say_how else ""
     return Line("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
+
+
+def _left_out(dropped: Sequence[str], trace: Trace) -> list[str]:
+    """What was not searched for; of pairs of characters, which are no words, how many of which run."""
+    whole = {word: words.as_asked([word], trace.query)[0] for word in dropped}
+    pairs = Counter(run for word, run in whole.items() if run != word)
+    return [word for word, run in whole.items() if run == word] + [
+        f"{plural(count, 'common pair')} of characters of {run}" for run, count in pairs.items()
+    ]
+
+
+def _by_run(counts: Mapping[str, int], trace: Trace) -> dict[str, list[str]]:
+    """The words as they stand in the question, each with the words, or pairs of characters, that were searched for."""
+    found: dict[str, list[str]] = {}
+    for word in counts:
+        found.setdefault(words.as_asked([word], trace.query)[0], []).append(word)
+    return found
 
 
 def _indexed_with_more(trace: Trace) -> bool:
@@ -246,6 +271,29 @@ def _no_cosine(trace: Trace) -> str:
     return next((cause for code, cause in _NO_VECTOR.items() if code in codes), otherwise)
 
 
+def answered_by(trace: Trace) -> tuple[str, str]:
+    """What one question was answered by, whatever searches go by, and why not by both; empty where it was both."""
+    codes = {notice.code for notice in trace.notices}
+    match trace.mode:
+        case "hybrid" if UNKNOWN_WORDS in codes:
+            return "by words only", _NO_VECTOR[UNKNOWN_WORDS]
+        case "hybrid" if not trace.plan.fts_query:
+            return "by vectors only", "no word to look for"
+        case "hybrid" if "meaning_alone" in codes:
+            return "by vectors only", trace.plan.unmatched
+        case "hybrid":
+            return "by words and vectors", ""
+        case "keywords only":
+            cause = next((cause for code, cause in _NO_VECTOR.items() if code in codes), "the index has no vectors")
+            return "by words only", cause
+        case "vectors only":
+            return "by vectors only", words_off(trace)
+        case "nothing":
+            return "by nothing", next(
+                (cause for code, cause in _NO_VECTOR.items() if code in codes), "no word to look for"
+            )
+
+
 def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
     part, rules = candidate.text, profiles.get(trace.profile)
     if trace.mode == "vectors only":
@@ -283,7 +331,8 @@ def _age(candidate: Candidate, trace: Trace, digits: int) -> list[Line]:
     if part.age_days is None:
         return [Line("age", "evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
-    detail = f"{part.age_days:.0f} d old{source}, half-life {half_life} d"
+    old = f"{part.age_days:.0f} d old" if part.age_days >= 0 else f"dated {-part.age_days:,.0f} d ahead, so not aged"
+    detail = f"{old}{source}, half-life {half_life} d"
     return [Line("decay" if multiplies else "recency", detail, operation, value, digits)]
 
 

@@ -215,10 +215,13 @@ class Inquest:
             return min(found, key=lambda place: place.rank)
         conjoined = " AND " in plan.fts_query
         join: Literal["AND", "OR"] = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
-        elsewhere = self.evidence.elsewhere
-        seen = {*elsewhere.uncut, *(word for word, _ in elsewhere.held)} if not elsewhere.unread else set(plan.words)
-        nowhere = tuple(word for word in plan.words if self._side.frequency.get(word, 1) == 0 and word not in seen)
-        return NotMatched(plan.words, absent(plan, text) if conjoined else plan.words, nowhere, join)
+        elsewhere, query = self.evidence.elsewhere, self.evidence.query
+        lacks = absent(plan, text) if conjoined else plan.words
+        nowhere = (word for word in plan.words if self._side.frequency.get(word, 1) == 0)
+        every, lacking, unknown = (words.as_asked(found, query) for found in (plan.words, lacks, nowhere))
+        # Of notes that wait and were not read nobody knows what they hold.
+        seen = {*every} if elsewhere.unread else {*elsewhere.uncut, *(word for word, _ in elsewhere.held)}
+        return NotMatched(every, lacking, tuple(word for word in unknown if word not in seen), join)
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:

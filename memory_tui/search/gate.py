@@ -27,6 +27,7 @@ from memory_tui.search.trace import (
     Verdict,
 )
 from memory_tui.text import js
+from memory_tui.text.words import as_asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,5 +128,5 @@ def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, 
         return AllBelowGate(len(decided), best, decided.floor, decided.decayed)
     if mode == "nothing":
         return NoUsableWord(side.plan.dropped, evidence.pointless)
-    missing = tuple(word for word in side.plan.words if side.frequency.get(word, 1) == 0)
+    missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
     return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR", evidence.elsewhere)

@@ -195,3 +195,14 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
 def is_cjk(word: str) -> bool:
     """Whether `word` is made of Chinese, Japanese or Korean characters."""
     return _CJK_RUN.fullmatch(word) is not None
+
+
+def as_asked(found: Iterable[str], query: str) -> tuple[str, ...]:
+    """The words `found` as a person wrote them in `query`, without repeats.
+
+    Chinese, Japanese and Korean are searched as pairs of characters, most of which are no words: the whole run of such
+    characters stands for each of its pairs.
+    """
+    runs = _CJK_RUN.findall(query)
+    whole = (next((run for run in runs if word in run), word) if is_cjk(word) else word for word in found)
+    return tuple(dict.fromkeys(whole))

@@ -14,6 +14,7 @@ from textual.widget import Widget
 
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, IndexChanged, SyncFinished
+from memory_tui.explain.why import answered_by
 from memory_tui.text.display import one_line, safe
 from memory_tui.tui.actions import bindings
 from memory_tui.tui.facts import Facts
@@ -188,8 +189,17 @@ class SearchView(Explaining):
         self._show_outcome("")
         self.explain()
 
+    def _answered_by(self) -> str:
+        """What this question was answered by; why not by both, where there is room for it."""
+        if self.trace is None:
+            return ""
+        by, reason = answered_by(self.trace)
+        return f"{by}: {reason}" if reason and self.has_class("-wide") else by
+
     def _show_outcome(self, said: str) -> None:
-        self.query_one(QueryBox).outcome(said)
+        # What it was answered by stands beside it already.
+        self.query_one(QueryBox).outcome(said if self._cut is not None else said.partition(",")[0])
+        self.query_one(QueryBox).answered_by(self._answered_by())
         self.show_knobs()
         self.query_one(Funnel).show(self.trace, self._cut)
 

@@ -93,11 +93,13 @@ class QueryBox(Horizontal):
         super().__init__()
         self._timer: Timer | None = None
         self._outcome = ""
+        self._answered = ""
 
     def compose(self) -> ComposeResult:
-        """Prompt, box, outcome."""
+        """Prompt, box, what this question was answered by, outcome."""
         yield Static(" / ", id="prompt", markup=False)
         yield QueryInput(placeholder="ask as the agent would: words, a question, a day", id="query")
+        yield Static("", id="answered", markup=False)
         yield Static("", id="outcome", markup=False)
 
     @property
@@ -110,6 +112,12 @@ class QueryBox(Horizontal):
         if text != self._outcome:
             self._outcome = text
             self.query_one("#outcome", Static).update(Content(f"{text} "))
+
+    def answered_by(self, text: str) -> None:
+        """Say what this question was answered by, which can be less than what searches go by."""
+        if text != self._answered:
+            self._answered = text
+            self.query_one("#answered", Static).update(Content(f" {text} " if text else ""))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Ask when the typing rests."""
