@@ -187,13 +187,21 @@ class Store(Database):
     def first_occurrences(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
         """For rowids of repeats: the rowid of the chunk that they repeat."""
         wanted = json.dumps([int(rowid) for rowid in rowids])
-        return dict(
-            self.query(
-                "SELECT r.id, f.id FROM chunks r JOIN chunks f ON f.file_id = r.file_id AND f.chunk_id = r.chunk_id "
-                "WHERE f.occurrence = 0 AND r.occurrence > 0 AND r.id IN (SELECT value FROM json_each(?))",
-                (wanted,),
-            )
+        repeats = self.query(
+            "SELECT id, file_id, chunk_id FROM chunks WHERE occurrence > 0 AND id IN (SELECT value FROM json_each(?))",
+            (wanted,),
         )
+        # Joined here: SQL would go through all chunks of a note for each repeat in it.
+        files = json.dumps(sorted({file for _, file, _ in repeats}))
+        firsts = {
+            (file, chunk): rowid
+            for rowid, file, chunk in self.query(
+                "SELECT id, file_id, chunk_id FROM chunks "
+                "WHERE occurrence = 0 AND file_id IN (SELECT value FROM json_each(?))",
+                (files,),
+            )
+        }
+        return {rowid: firsts[file, chunk] for rowid, file, chunk in repeats if (file, chunk) in firsts}
 
     # --- full-text search ------------------------------------------------------------------------------------------
 

@@ -15,11 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from watchfiles import Change, watch
 
 from memory_tui.errors import WorkspaceError
 from memory_tui.workspace.roots import FOLDER, ROOT_NOTES, Found, Roots, scan
+from memory_tui.workspace.walk import known_too_large, too_large
 
 _STEP_MS = 20
 """How long the event stream has to pause before events are handed over."""
@@ -53,7 +55,9 @@ class _View:
     def of(cls, roots: Roots) -> _View:
         base = str(roots.workspace)
         folders, singles = [], []
-        places = [os.path.join(base, FOLDER), *roots.extra, *(os.path.join(base, name) for name in ROOT_NOTES)]
+        # What is too large to be looked through is too large to be watched.
+        extra = [path for path in roots.extra if not (known_too_large(path) or _vast(path))]
+        places = [os.path.join(base, FOLDER), *extra, *(os.path.join(base, name) for name in ROOT_NOTES)]
         places += [roots.sessions] if roots.sessions else []
         for path in places:
             try:
@@ -65,6 +69,12 @@ class _View:
             elif stat.S_ISREG(status.st_mode):
                 singles.append((path, status.st_ino, status.st_mtime_ns, status.st_size))
         return cls(tuple(folders), tuple(singles))
+
+
+@cache
+def _vast(path: str) -> bool:
+    """Whether `path`, one of extraPaths, is too large to be watched; counted once in the life of the process."""
+    return too_large(path)
 
 
 class Watcher:

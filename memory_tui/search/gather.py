@@ -22,7 +22,7 @@ from memory_tui.search.faults import ZERO_VECTOR
 from memory_tui.search.matching import Matcher, candidates
 from memory_tui.search.scoring import MOST_CANDIDATES, Floats
 from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
-from memory_tui.text import js
+from memory_tui.text import js, words
 from memory_tui.text.days import named_day
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.document import NoteDate, note_date, shown_day
@@ -163,6 +163,8 @@ def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: s
     matcher = Matcher(sources.store, corpus, kept, full_text, by_text=vector is None)
     if not full_text:
         notices.append(_without_full_text(by_text=vector is None))
+    if (different := len(set(words.WORD.findall(asked)))) > words.MOST_ALTERNATIVES:
+        notices.append(_cut(different))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, day)
     single = matcher.keywords(asked) if vector is None else None
     clock.lap("text")
@@ -313,6 +315,16 @@ def _best(cosine: Floats) -> Rows:
 
 
 # --- what is missing ------------------------------------------------------------------------------------------------
+
+
+def _cut(different: int) -> Notice:
+    """That a question has more words than are looked for."""
+    return Notice(
+        "long_question",
+        f"The question has {different:,} different words: its {words.MOST_ALTERNATIVES} rarest are looked for, and "
+        f"where every word is needed its first {words.MOST_WORDS:,}.",
+        "Ask in fewer words.",
+    )
 
 
 def _without_full_text(*, by_text: bool) -> Notice:

@@ -7,7 +7,8 @@ characters, so that the text is looked through for those; and without FTS5 the t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,10 @@ from memory_tui.search.scoring import MOST_CANDIDATES, Floats
 from memory_tui.search.trace import QueryPlan
 from memory_tui.text import keywords, words
 
+_MOST_REPEATED = 32
+"""Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
+_MOST_COUNTED = 64
+"""Words of a question without a match of which it is said how often each stands somewhere."""
 _TRIGRAM = 3
 """Characters without which trigrams find nothing."""
 
@@ -38,21 +43,23 @@ class Matcher:
 
     def openclaw(self, query: str) -> Side:
         """All words of `query` at once, each of them needed."""
-        unique = tuple(dict.fromkeys(words.WORD.findall(query)))
-        inside = tuple(word for word in unique if self._is_looked_through(word))
-        _, expression = (
-            words.and_query(query)
-            if not inside
-            else words.and_query(" ".join(word for word in unique if word not in inside))
-        )
+        every = words.WORD.findall(query)
+        unique = tuple(dict.fromkeys(every))[: words.MOST_WORDS]
+        inside = {word: None for word in unique if self._is_looked_through(word)}
+        as_written = not inside and len(every) <= _MOST_REPEATED
+        _, expression = words.and_query(query if as_written else " ".join(w for w in unique if w not in inside))
         if not unique or not (self.full_text or self.by_text):
             return Side(QueryPlan(unique, (), ""), Postings.none(), {})
         found = self.store.match_raw(expression) if expression else None
+        if found is not None and not as_written:
+            found = self._repeated(found, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
         for word in inside:
             found = _both(found, self.store.containing(word))
+            if not len(found[0]):
+                break
         postings = self._postings(found or _NOTHING)
         # Only an answer without a match has to tell which word killed it.
-        asked = () if len(postings.rows) else unique
+        asked = () if len(postings.rows) else unique[:_MOST_COUNTED]
         frequency = dict(zip(asked, self._frequency(asked, "chunks_fts"), strict=True))
         plan = QueryPlan(
             unique,
@@ -84,12 +91,30 @@ class Matcher:
         postings = self._postings(self.store.match_words(expression)) if expression else Postings.none()
         return Side(QueryPlan(terms.kept, dropped, expression, day, common=terms.common), postings, frequency)
 
+    def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
+        """`found` with the rank of each word counted as many times `more` as the question repeats it.
+
+        The rank of an expression is the sum of the ranks of its words; FTS5, given a word a thousand times, compares
+        each of its places with all the others.
+        """
+        rowids, bm25 = found
+        order = np.argsort(rowids)
+        for word, times in more.items():
+            if times and len(rowids):
+                alone, rank = self.store.match_raw(words.quoted(word))
+                at = np.searchsorted(rowids, alone, sorter=order)
+                hit = (at < len(rowids)) & (rowids[order[np.minimum(at, len(rowids) - 1)]] == alone)
+                bm25[order[at[hit]]] += times * rank[hit]
+        best = np.lexsort((rowids, bm25))
+        return rowids[best], bm25[best]
+
     def keywords(self, query: str) -> KeywordSearch:
         """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
         trigram = self.full_text == "trigram"
-        chosen = keywords.keywords(query, trigram=trigram)
+        chosen = keywords.keywords(query, trigram=trigram)[: words.MOST_WORDS]
         tokens = keywords.tokens(query, trigram=trigram) if chosen else []
-        dropped = tuple(dict.fromkeys(token for token in tokens if token not in chosen))
+        known = set(chosen)
+        dropped = tuple(dict.fromkeys(token for token in tokens if token not in known))
         each = tuple(side for side in map(self.openclaw, chosen or (query,)) if side.plan.fts_query)
         several = len(each) > 1
         expressions = (

@@ -52,12 +52,23 @@ def window(text: str, weights: Mapping[str, float]) -> Snippet:
     if not found:
         return head(text)
     best, span = -1.0, (0, 0)
-    for i, (start, _) in enumerate(found):
-        inside = [(at, word) for at, word in found[i:] if at + len(word) <= start + LENGTH]
+    held: dict[str, int] = {}
+    value, end = 0.0, 0
+    for i, (start, first) in enumerate(found):
+        # The window moves along the words: each enters it once and leaves it once.
+        while end < len(found) and (end < i or found[end][0] + len(found[end][1]) <= start + LENGTH):
+            word = found[end][1]
+            held[word] = held.get(word, 0) + 1
+            end += 1
         # A repeated word counts a little, so that of two windows with the same words the denser one wins.
-        value = sum(weights[word] for word in {word for _, word in inside}) + 0.01 * len(inside)
+        value = sum(weights[word] for word in held) + 0.01 * (end - i)
         if value > best:
-            best, span = value, (start, inside[-1][0] + len(inside[-1][1]) if inside else start)
+            last = found[end - 1] if end > i else (start, "")
+            best, span = value, (start, last[0] + len(last[1]))
+        if end > i:
+            held[first] -= 1
+            if not held[first]:
+                del held[first]
     room = LENGTH - (span[1] - span[0])
     start = max(0, min(span[0] - room // 2, len(text) - LENGTH))
     line = text.rfind("\n", 0, span[0]) + 1

@@ -24,6 +24,11 @@ _CJK_RUN = re.compile(f"[{CJK}]+")
 STOP_SHARE = 0.1
 """A word of the long lists is a stop word only where it stands in more than this share of the chunks."""
 
+MOST_WORDS = 1_000
+"""Different words of a question that are looked for where all are needed, or one by one."""
+MOST_ALTERNATIVES = 256
+"""Different words of a question of which any is enough: FTS5 weighs each place of each word against all of them."""
+
 _STOP_LANGUAGES = ("en", "es", "pt", "fr", "de", "it", "nl", "ru")
 
 
@@ -101,7 +106,7 @@ def _split(query: str) -> tuple[list[str], list[str]]:
         words.update(dict.fromkeys(_CJK_RUN.sub(" ", word).split()))
         for run in _CJK_RUN.findall(word):
             grams.update(dict.fromkeys(run[i : i + 2] for i in range(max(1, len(run) - 1))))
-    return list(words), list(grams)
+    return list(words)[:MOST_WORDS], list(grams)[:MOST_WORDS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +123,15 @@ def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunk
 
     Function words always go; a word of the long stop-word lists goes where it is frequent, because these lists hold
     many words that carry meaning where they are rare. A word of more than half the chunks goes because bm25 gives it
-    no weight. Something is always left.
+    no weight. Something is always left. Of more than 256 different words the rarest are kept.
     """
     words, grams = _split(query)
     every = words + grams
     found = dict(zip(every, frequency(every), strict=True))
+    if len(every) > MOST_ALTERNATIVES:
+        rarest = set(sorted((word for word in every if found[word]), key=found.__getitem__)[:MOST_ALTERNATIVES])
+        words = [word for word in words if word in rarest] or words[:1]
+        every = [word for word in every if word in rarest] or every[:1]
     listed = _stops(words)
     always = function_words()
     stops = tuple(word for word in words if word in always or (word in listed and found[word] > chunks * STOP_SHARE))

@@ -9,9 +9,11 @@ its inode, a single file by its folder's inode and its name, so notes are dedupl
 from __future__ import annotations
 
 import errno
+import math
 import operator
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -21,6 +23,15 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 32 * 1024 * 1024
 """Larger files are never read."""
+MOST_ENTRIES = 200_000
+"""Files and folders below one of extraPaths; where there are more, none of its notes are read."""
+LIMIT_VARIABLE = "MEMORY_TUI_EXTRA_ENTRIES"
+"""Environment variable with another number for MOST_ENTRIES."""
+_REMEMBERED_SECONDS = 600.0
+"""How long a folder that was too large is not counted again."""
+_SYSTEM = frozenset({"/proc", "/sys", "/dev"})
+"""Folders of the system's own making, in which there are no notes and reading may have effects."""
+_too_large: dict[tuple[str, int], float] = {}
 
 Rule = Literal[
     "symlink",
@@ -33,6 +44,7 @@ Rule = Literal[
     "outside",
     "not a transcript",
     "pattern",
+    "too many",
 ]
 Inode = tuple[int, int]
 
@@ -122,6 +134,7 @@ class Walk:
         self._folders: dict[Inode | str, str] = {place.key: place.start for place in (places or {}).values()}
         self._singles: dict[Inode | str, set[Inode | str]] = {}
         self._wanted: Callable[[str], bool] | None = None
+        self._room: float = math.inf
 
     def result(self) -> Scan:
         """What was collected so far; of two names that are stored alike, the second is left out."""
@@ -161,12 +174,28 @@ class Walk:
         status = self._lstat(absolute, stored)
         if status is None:
             return
-        if stat.S_ISDIR(status.st_mode):
-            self._wanted = wanted
-            self._descend(absolute, stored, absolute)
-            self._wanted = None
-        else:
+        if not stat.S_ISDIR(status.st_mode):
             self._single(absolute, stored, status)
+        elif known_too_large(absolute):
+            self._skip(stored, "too many", _too_many(most_entries()))
+        else:
+            self._bounded(absolute, stored, wanted)
+
+    def _bounded(self, absolute: str, stored: str, wanted: Callable[[str], bool] | None) -> None:
+        """Add every note below a folder, or none of them and the reason where there is too much to look through."""
+        found, left_out, quiet = len(self.found), len(self.left_out), self.quiet
+        folders, places = dict(self._folders), dict(self.places)
+        self._wanted, self._room = wanted, most_entries()
+        try:
+            self._descend(absolute, stored, absolute)
+        except _TooMany:
+            del self.found[found:], self.left_out[left_out:]
+            self.quiet, self._folders, self.places = quiet, folders, places
+            limit = most_entries()
+            _too_large[absolute, limit] = time.monotonic()
+            self._skip(stored, "too many", _too_many(limit))
+        finally:
+            self._wanted, self._room = None, math.inf
 
     def named(self, absolute: str, stored: str, status: os.stat_result, root: str) -> None:
         """Add a file of a folder below `root` if it is a note."""
@@ -231,6 +260,9 @@ class Walk:
         todo = [(absolute, stored)]
         while todo:
             folder, prefix = todo.pop()
+            if folder in _SYSTEM:
+                self._skip(prefix, "not a file", "It is a folder of the system, not of notes.")
+                continue
             try:
                 with _listed(folder) as (key, entries):
                     first = self._folders.setdefault(key, prefix)
@@ -289,6 +321,9 @@ class Walk:
         todo: list[tuple[str, str]],
     ) -> None:
         """Keep `entry` if it is a note, go into it later if it is a folder, or tell why it is neither."""
+        self._room -= 1
+        if self._room < 0:
+            raise _TooMany
         name = entry.name
         if name.endswith(".md") and entry.is_file(follow_symlinks=False):
             if self._wanted is not None and not self._wanted(absolute):
@@ -310,6 +345,38 @@ class Walk:
         """How the path of `folder` is stored: on the way from an extra path down to the workspace, with fewer ".."."""
         above = self._base.startswith(folder) and self._base[len(folder) : len(folder) + 1] in ("", os.sep)
         return storable(os.path.relpath(folder, self._base)) if above else stored
+
+
+class _TooMany(Exception):
+    """There is more below an extra path than is looked through."""
+
+
+def most_entries() -> int:
+    """How many files and folders may lie below one of extraPaths."""
+    told = os.environ.get(LIMIT_VARIABLE, "")
+    return int(told) if told.isascii() and told.isdigit() and int(told) else MOST_ENTRIES
+
+
+def known_too_large(absolute: str) -> bool:
+    """Whether `absolute`, one of extraPaths, was found too large a moment ago."""
+    at = _too_large.get((absolute, most_entries()))
+    return at is not None and time.monotonic() - at < _REMEMBERED_SECONDS
+
+
+def too_large(absolute: str) -> bool:
+    """Whether more lies below `absolute`, one of extraPaths, than is looked through; it is counted where not known."""
+    if known_too_large(absolute):
+        return True
+    walk = Walk(absolute)
+    walk.extra(absolute, absolute)
+    return known_too_large(absolute)
+
+
+def _too_many(limit: int) -> str:
+    return (
+        f"More than {limit:,} files and folders lie below it, so none of its notes are read. "
+        f"Name a folder of notes in extraPaths, or set {LIMIT_VARIABLE} to a higher number."
+    )
 
 
 _NOTHING: Mapping[str, tuple[int, int, int]] = {}

@@ -1,0 +1,132 @@
+"""What grows with what: seconds of CPU for n, 2n and 4n of each thing that was once quadratic, and their ratios.
+
+python tests/bench/growth.py [--quick]
+
+Linear work has ratios of about 2; a ratio of about 4 is quadratic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from memory_tui.engine import Engine, Options
+from memory_tui.text import secrets
+from memory_tui.workspace import walk
+from memory_tui.workspace.chunks import chunk_text
+from memory_tui.workspace.roots import Roots, scan
+
+LINE = "deploy the rollback a-a-a of service number five "
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """CPU seconds of the quickest of two runs."""
+    found = []
+    for _ in range(2):
+        began = time.process_time()
+        run()
+        found.append(time.process_time() - began)
+    return min(found)
+
+
+def show(what: str, sizes: list[int], taken: list[float]) -> None:
+    ratios = " ".join(f"{later / max(earlier, 1e-9):5.1f}" for earlier, later in itertools.pairwise(taken))
+    values = " ".join(f"{value:9.3f}" for value in taken)
+    print(f"{what:<46} n={sizes[0]:<9,} {values}   ratios {ratios}", flush=True)
+
+
+def grown(what: str, first: int, make: Callable[[int], Callable[[], object]]) -> None:
+    sizes = [first, 2 * first, 4 * first]
+    show(what, sizes, [seconds(make(size)) for size in sizes])
+
+
+def opened(folder: Path, **notes: str) -> Engine:
+    """An engine over a new workspace with these notes, indexed."""
+    workspace = folder / "notes"
+    (workspace / "memory").mkdir(parents=True)
+    for name, text in notes.items():
+        (workspace / "memory" / f"{name}.md").write_text(text)
+    engine = Engine.open(
+        Options(workspace=str(workspace), index=str(folder / "index.sqlite"), changes=(("sync.watch", "false"),))
+    )
+    engine.sync()
+    return engine
+
+
+def questions(scale: int) -> None:
+    """Long questions over a few hundred chunks."""
+    with tempfile.TemporaryDirectory() as place:
+        lines = {f"n{number}": f"{LINE}{number}\n" * 40 for number in range(100)}
+        with opened(Path(place), **lines) as engine:
+            grown("question that repeats one word", 1_700 * scale, lambda n: lambda: engine.search("deploy " * n))
+            grown("question a-a-a", 6_000 * scale, lambda n: lambda: engine.search("a-" * n))
+            grown(
+                "question of different words",
+                1_000 * scale,
+                lambda n: lambda: engine.search(" ".join(f"w{number}" for number in range(n))),
+            )
+
+
+def single_line(scale: int) -> None:
+    """Indexing a note of one line, and asking it."""
+    sizes = [1_000_000 * scale * times for times in (1, 2, 4)]
+    made, asked = [], []
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as place:
+            began = time.process_time()
+            with opened(Path(place), big=(LINE * (size // len(LINE) + 1))[:size]) as engine:
+                made.append(time.process_time() - began)
+                engine.search("deploy rollback")
+                asked.append(seconds(lambda engine=engine: engine.search("deploy rollback")))
+    show("note of one line: index", sizes, made)
+    show("note of one line: search", sizes, asked)
+    grown("note of one line: chunks", 1_000_000 * scale, lambda n: lambda: chunk_text(LINE * (n // len(LINE))))
+
+
+def folders(scale: int) -> None:
+    """Extra paths below and above the limit."""
+    with tempfile.TemporaryDirectory() as place:
+        base = Path(place)
+        (base / "notes").mkdir()
+        for times in (1, 2, 4):
+            for number in range(50 * scale * times):
+                folder = base / f"x{times}" / f"d{number}"
+                folder.mkdir(parents=True)
+                for other in range(40):
+                    (folder / f"{other}.txt").touch()
+        grown(
+            "extra path: files looked through",
+            2_000 * scale,
+            lambda n: lambda: scan(Roots.open(base / "notes", [str(base / f"x{n // (2_000 * scale)}")])),
+        )
+    for limit in (50_000, 100_000, 200_000):
+        os.environ[walk.LIMIT_VARIABLE] = str(limit)
+        with tempfile.TemporaryDirectory() as place:
+            taken = seconds(lambda place=place: (walk._too_large.clear(), scan(Roots.open(place, ["/"]))))
+        print(f"extra path /, at most {limit:,} entries: {taken:.3f} s", flush=True)
+    del os.environ[walk.LIMIT_VARIABLE]
+
+
+def hidden(scale: int) -> None:
+    """Secrets: in plain text, and where everything is one."""
+    grown("secrets in plain text, characters", 100_000 * scale, lambda n: lambda: secrets.find(LINE * (n // len(LINE))))
+    grown("secrets everywhere, lines", 500 * scale, lambda n: lambda: secrets.masked("password: hunter22 again\n" * n))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a quarter of the sizes")
+    scale = 1 if parser.parse_args().quick else 4
+    questions(scale)
+    single_line(2 * scale)
+    folders(scale)
+    hidden(scale)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The work of a question grows with its length and with the notes, not with their product: counted, never timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_tui.engine import Engine, Options
+from memory_tui.index.store import Store
+from memory_tui.search import matching, snippet
+from memory_tui.text import words
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text(
+        "# Facts\n- deploy, then rollback; the deploy took long\n- rollback of a deploy\n"
+    )
+    for number in range(12):
+        (folder / "memory" / f"n{number}.md").write_text(
+            f"deploy {number} rollback of x{number} " * (number + 1) + "\n"
+        )
+    (folder / "memory" / "line.md").write_text("deploy the rollback a-a-a of service " * 4_000)
+    options = Options(
+        workspace=str(folder),
+        index=str(tmp_path / "i.sqlite"),
+        provider="scripted",
+        changes=(("sync.watch", "false"),),
+    )
+    with Engine.open(options) as opened:
+        opened.sync()
+        yield opened
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every expression that FTS5 is asked."""
+    seen: list[str] = []
+    plain = Store._match
+
+    def noted(self: Store, table: str, expression: str, limit: int | None):
+        seen.append(expression)
+        return plain(self, table, expression, limit)
+
+    monkeypatch.setattr(Store, "_match", noted)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["deploy " * 4_000, "deploy rollback " * 2_000, "a-" * 20_000, "喜欢" * 8_000],
+    ids=lambda text: text[:8],
+)
+def test_a_question_that_repeats_its_words_asks_for_each_once(engine: Engine, asked: list[str], question: str) -> None:
+    engine.search(question)
+    assert asked
+    assert max(expression.count('"') for expression in asked) <= 2 * words.MOST_ALTERNATIVES
+    assert sum(map(len, asked)) < 20_000
+
+
+def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = "deploy rollback deploy deploy of rollback deploy"
+    exact = engine.gather(question).openclaw.postings
+    monkeypatch.setattr(matching, "_MOST_REPEATED", 2)
+    summed = engine.gather(question).openclaw.postings
+    assert len(exact.rows) > 5
+    assert sorted(exact.rows) == sorted(summed.rows)
+    by_row = dict(zip(summed.rows.tolist(), summed.bm25.tolist(), strict=True))
+    np.testing.assert_allclose([by_row[row] for row in exact.rows.tolist()], exact.bm25, rtol=1e-9)
+    assert (np.diff(summed.bm25) >= 0).all()
+
+
+def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, asked: list[str]) -> None:
+    many = " ".join(f"w{number}" for number in range(3_000))
+    trace = engine.search(f"{many} x11 x7")
+    assert [notice.code for notice in trace.notices if "3,002 different words" in notice.message] == ["long_question"]
+    assert max(expression.count('"') for expression in asked) <= 2 * words.MOST_WORDS
+    assert not [notice for notice in engine.search("deploy " * 4_000).notices if notice.code == "long_question"]
+
+
+def test_the_rarest_words_are_kept() -> None:
+    every = [f"w{number}" for number in range(600)]
+    kept = words.terms(" ".join(every), lambda asked: [int(word[1:]) % 300 for word in asked], 10_000).kept
+    assert len(kept) == words.MOST_ALTERNATIVES
+    assert {int(word[1:]) % 300 for word in kept} <= set(range(1, 130))
+
+
+def test_the_window_of_a_snippet_weighs_each_word_twice_at_most() -> None:
+    class Counting(dict[str, float]):
+        reads = 0
+
+        def __getitem__(self, key: str) -> float:
+            self.reads += 1
+            return super().__getitem__(key)
+
+    reads = []
+    for size in (400, 800, 1_600):
+        weights = Counting({"a": 1.0, "b": 2.0})
+        snippet.window("a-b-" * size, weights)
+        reads.append(weights.reads)
+    assert reads[2] <= 2.2 * reads[1] <= 4.8 * reads[0]
