@@ -156,6 +156,7 @@ NOT_DURABLE = {
     "memory_tui/embed/batch_service.py": "a file without a name, for an answer that is read at once",
     "memory_tui/embed/llama_worker.py": "the pipe to the process that asked",
     "memory_tui/embed/worker.py": "a file without a name, for what a model says while it loads",
+    "memory_tui/index/database.py": "a private copy of an index on a disk that takes nothing, gone after the look",
     "memory_tui/index/peek.py": "a private copy of another program's database, gone after the look",
     "memory_tui/index/place.py": "the private folder below the temporary one, for an index without a place",
     "memory_tui/tui/signals.py": "the terminal, which is given back on the way out",
