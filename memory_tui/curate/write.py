@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from memory_tui.curate import swap
 from memory_tui.curate.folder import Folder, parent
-from memory_tui.curate.merge import common_head, merge
+from memory_tui.curate.merge import Merge, common_head, merge
 from memory_tui.curate.record import FileChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.swap import Moved
 from memory_tui.errors import EditRefused
@@ -185,13 +185,17 @@ def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, until: f
             continue
         if found.displaced == now.before:
             return Written(change.path, now.before, now.after, found.final)
-        return _joined(folder, name, now, hidden, found, until)
+        return _joined(folder, name, now, hidden, found, until, late=late)
     raise EditRefused(f"{change.path} changes too fast to be edited.", "Try again when it is at rest.")
 
 
-def _joined(folder: Folder, name: str, done: FileChange, hidden: str, found: swap.Swapped, until: float) -> Written:
+def _joined(
+    folder: Folder, name: str, done: FileChange, hidden: str, found: swap.Swapped, until: float, *, late: bool
+) -> Written:
     """What others wrote between the comparison and the exchange, and what was written here, in one text."""
-    both = merge(done.before, done.after, found.displaced, mine_first=_half(done.before, found.displaced))
+    both = merge(done.before, done.after, found.displaced, mine_first=late or _half(done.before, found.displaced))
+    if late and (parts := _parts(done.before, done.after, found.displaced)) is not None:
+        both = Merge((), parts)
     # The file that was replaced stays under its hidden name until the next one is in place.
     again = hidden + "+"
     if both.merged is None:
@@ -272,14 +276,20 @@ def _only_adds(folder: Folder, name: str, before: bytes, after: bytes) -> bool:
 def _merged(
     path: str, base: bytes | None, mine: bytes | None, theirs: bytes | None, late: bool = False
 ) -> bytes | None:
-    if late and base is not None and (mine or b"").startswith(base) and (theirs or b"").startswith(base):
-        # Both are what one program added, first to the old file and then to the new: the parts of one text.
-        return (mine or b"") + (theirs or b"")[len(base) :]
+    if late and (parts := _parts(base, mine, theirs)) is not None:
+        return parts
     found = merge(base, mine, theirs, mine_first=late or _half(base, theirs))
     # A note that both agree to remove is merged, and None like one that cannot be.
     if found.merged is None and (mine is not None or theirs is not None):
         raise Touching(ThreeWay(path, base, mine, theirs, found))
     return found.merged
+
+
+def _parts(base: bytes | None, mine: bytes | None, theirs: bytes | None) -> bytes | None:
+    """What one program added first to the old file and then to the new one, as it was: it may be parts of one line."""
+    if base is None or mine is None or theirs is None or not (mine.startswith(base) and theirs.startswith(base)):
+        return None
+    return mine + theirs[len(base) :]
 
 
 def _half(base: bytes | None, theirs: bytes | None) -> bool:
