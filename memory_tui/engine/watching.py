@@ -32,6 +32,8 @@ class Watching:
         self.stalled = ""
         """Why saved files are not noticed although they should be; empty where they are."""
         self._late = False
+        self._working = "on"
+        """How saved files are noticed where they are, in words."""
         self._wait, self._again_at = _FIRST_SECONDS, 0.0
 
     @property
@@ -55,7 +57,7 @@ class Watching:
         reason = (watcher.dead if watcher else "") or ("the watcher does not answer" if late and self._late else "")
         if reason != self.stalled:
             self.stalled = reason
-            self._news(reason or "on")
+            self._news(reason or self._working)
 
     def revive(self) -> None:
         """Begin anew with a watcher that `examine` found dead; after each failure later than after the one before."""
@@ -71,13 +73,14 @@ class Watching:
         from memory_tui.index.watch import Watcher
 
         self._drop()
-        self.stalled, self._late = "", False
+        self.stalled, self._late, self._working = "", False, "on"
         if on and not self._ended:
             self._watcher = Watcher(
-                self._plan.roots, self._plan.settings.whole("sync.watchDebounceMs") / 1000, self._changed, self._news
+                self._plan.roots, self._plan.settings.whole("sync.watchDebounceMs") / 1000, self._changed, self._heard
             )
             self._watcher.start()
-        self._news("on" if on else "switched off")
+        # The watcher may have had something to say by now.
+        self._news(self._working if on else "switched off")
 
     def end(self) -> None:
         """Stop for good, and without a word."""
@@ -89,6 +92,10 @@ class Watching:
             watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.stop()
+
+    def _heard(self, detail: str) -> None:
+        self._working = detail
+        self._news(detail)
 
     def _news(self, detail: str) -> None:
         self.detail = detail
