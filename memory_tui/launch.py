@@ -11,7 +11,7 @@ from memory_tui import config as configuration
 from memory_tui import profiles
 from memory_tui.config import Agent, Config, Problem, documented, listing
 from memory_tui.embed import registry
-from memory_tui.errors import ConfigError, SettingError, WorkspaceError
+from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.workspace.roots import Roots
 
@@ -163,7 +163,7 @@ def choose(options: Options) -> Choices:
         settings=_compose(str(asked.value) if asked else "auto", config, own, chosen),
         provider=DEFAULT_PROVIDER if automatic else provider,
         provider_origin=origin,
-        index=Path(options.index).expanduser()
+        index=_home(options.index)
         if options.index
         else _index_path(workspace, config.agent, DEFAULT_PROVIDER if automatic else provider, options.extra),
     )
@@ -266,6 +266,16 @@ def _here() -> Path | None:
     here = Path.cwd()
     signs = ("MEMORY.md", "memory.md", "memory")
     return here if any((here / sign).exists() for sign in signs) else None
+
+
+def _home(index: str) -> Path:
+    """`index` with a home folder for a tilde. Raises IndexRefused where nobody has that name."""
+    try:
+        return Path(index).expanduser()
+    except RuntimeError:
+        raise IndexRefused(
+            f"{index} cannot be the index: there is no such home folder.", "Name another file."
+        ) from None
 
 
 def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, ...]) -> Path:

@@ -391,6 +391,22 @@ def test_files_that_cannot_be_notes_do_no_harm(run: Callable, workspace: Path) -
     assert fingerprint(workspace) == before
 
 
+def test_a_home_that_nobody_has_is_no_place_for_an_index(run: Callable) -> None:
+    code, _, err = run("status", "--index", "~nobody-of-this-name/index.sqlite")
+    assert code == 2
+    assert "there is no such home folder" in err
+
+
+def test_a_lock_file_of_another_program_is_refused_and_stays(run: Callable, tmp_path: Path) -> None:
+    lock = tmp_path / "poetry.lock"
+    lock.write_text("[[package]]\n")
+    for command in (("search", "router"), ("index",)):
+        code, out, err = run(*command, "--index", str(tmp_path / "poetry"))
+        assert code == 2, out + err
+        assert "another program's file has this name" in err
+    assert lock.read_text() == "[[package]]\n"
+
+
 @pytest.mark.parametrize("command", [("search", "router"), ("index",), ("index", "--force"), ("doctor",), ("status",)])
 def test_a_file_that_is_no_index_is_refused_and_stays(run: Callable, tmp_path: Path, command: tuple[str, ...]) -> None:
     index = tmp_path / "index.sqlite"

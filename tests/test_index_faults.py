@@ -539,6 +539,7 @@ def test_one_flipped_byte_under_a_fitting_seal_is_healed(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_one_flipped_byte_in_each_of_two_hundred_and_ten_copies_is_healed(
     opened: Callable[..., Engine], index: Path, heard: Heard
 ) -> None:

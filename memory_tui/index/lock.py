@@ -7,6 +7,7 @@ file is for people: process id, when that process started, and since when it wri
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from memory_tui.core import atomic
-from memory_tui.errors import Cancelled, IndexBusy, IndexUnavailable
+from memory_tui.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
+from memory_tui.index import filesystem
 from memory_tui.index.place import open_beside, read_beside
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
@@ -113,7 +115,12 @@ class WriterLock:
 
 
 def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
-    return IndexUnavailable(f"The lock file {path} cannot be written: {error.strerror}.", "Check the index folder.")
+    what = f"The lock file {path} cannot be written: {error.strerror}"
+    if isinstance(error, FileExistsError):
+        return IndexRefused(f"{what}.", "Name another file with --index; this one stays as it is.")
+    return IndexUnavailable(
+        f"{what}{filesystem.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder."
+    )
 
 
 def wait_for(index: str | os.PathLike[str], stop: Waiting) -> WriterLock:
