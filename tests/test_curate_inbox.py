@@ -414,9 +414,7 @@ def test_the_command_lists_and_does(
         assert len(json.loads(run("--json", "--kind", "exact duplicate")[1])) == 1
         assert run("--id", again["id"], "--do", "reopen")[0] == 2, "it is open already"
     for days in ("nan", "-1", "0", "inf", "soon"):
-        with pytest.raises(SystemExit) as refused:
-            run("--id", again["id"], "--do", "snooze", "--days", days)
-        assert refused.value.code == 2
+        assert run("--id", again["id"], "--do", "snooze", "--days", days)[0] == 2
     capsys.readouterr()
     assert run("--id", again["id"], "--do", "merge", "--yes")[0] == 0
     (workspace / "memory/wifi.md").write_text("- wifi password: hunter2hunter2X9\n")
