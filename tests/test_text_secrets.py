@@ -246,7 +246,7 @@ def test_a_key_that_a_cut_of_a_long_line_would_part_is_found_whole() -> None:
         "Password: in KeePassXC under GitHub",
         "password hashing: argon2id instead of PBKDF2-SHA256",
         "the password is stored in ~/.config/app/secrets.toml",
-        "tests pass: 214 of 214; pass: test_wire",
+        "tests pass: 214 of 214; pass: test_wire, cache_key = user_profile_v2_settings",
         "pin: 13 on the Raspberry Pi, pwd: /srv/projects",
         "clave: hablar con Marta; parola: importante; senha: mudou",
         "Secret Santa: Wednesday; token bucket = rate limit",

@@ -311,6 +311,7 @@ _GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret
 _VALUE = re.compile(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
 _QUOTED = {mark: re.compile(rf"[^{mark}\n]{{3,200}}(?={mark})") for mark in "\"'`"}
 _PIN = re.compile(r"\d{4,12}")
+_IDENTIFIER = re.compile(r"[A-Za-z]+(?:[_-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
 _ADDRESS = re.compile(r"\b(?:https?|ftp|file|mailto|obsidian|data):\S+|\bsha\d{1,3}-\S+|\bAAAA[A-Z]\S+", re.ASCII)
 """Links, images written out, digests of packages and public keys: long and random-looking, and no secret."""
 _LONG = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
@@ -497,7 +498,8 @@ def _values(line: str) -> Iterator[tuple[int, int]]:
         found = _QUOTED[quote].match(line, at) if quote in _QUOTED else None
         if found is None or " " in found[0]:
             found = _VALUE.match(line, at)
-        if found is None or _REFERENCE.fullmatch(found[0].rstrip(".,;:")):
+        raw = found[0].rstrip(".,;:") if found else ""
+        if not found or _REFERENCE.fullmatch(raw) or (match["name"] and _IDENTIFIER.fullmatch(raw)):
             continue
         value = found[0].partition(',"')[0].rstrip(".,;:)]}>*_|\"'`")
         if match["bare"]:
