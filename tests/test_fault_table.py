@@ -44,6 +44,8 @@ ROWS: dict[int, Row] = {
     2: Row(
         "SIGTERM, SIGINT, SIGHUP, or the terminal goes away",
         (
+            "test_signals.py::test_a_signal_ends_the_app_and_restores_the_terminal",
+            "test_signals.py::test_a_signal_ends_a_command_in_one_line",
             "test_agent_mcp.py::test_signals_stop_it_at_once",
             "test_index_lock.py::test_a_killed_writer_is_succeeded_at_once",
             "test_agent_mcp.py::test_a_client_that_is_gone_in_the_middle_ends_the_server",
@@ -60,7 +62,8 @@ ROWS: dict[int, Row] = {
             "test_index_faults.py::test_a_log_that_is_missing_or_foreign",
             "test_index_faults.py::test_bits_that_flipped_inside_sound_pages_are_found",
             "test_index_faults.py::test_what_happened_while_it_was_closed_is_noticed_and_mended",
-            "test_index_store.py::test_a_file_that_is_not_a_database_is_moved_aside",
+            "test_index_store.py::test_a_file_that_is_no_index_stays",
+            "test_index_faults.py::test_one_flipped_byte_under_a_fitting_seal_is_healed",
             "test_index_store.py::test_a_damaged_index_is_moved_aside",
             "test_index_first.py::test_a_file_without_anything_in_it_is_no_index_yet",
         ),
@@ -356,6 +359,128 @@ ROWS: dict[int, Row] = {
             "test_agent_mcp.py::test_a_cancelled_question_is_given_up_and_others_are_answered",
         ),
     ),
+    4: Row("memory runs out", ("test_durable_machine.py::test_too_little_memory_is_said_and_damages_nothing",)),
+    5: Row(
+        "killed between a change and its journal",
+        ("test_durable_commands.py::test_a_command_under_faults", "test_durable.py::test_a_change_outlives_the_power"),
+    ),
+    6: Row(
+        "a disk is full: notes, index or journal",
+        (
+            "test_durable.py::test_a_full_disk_leaves_no_part_of_a_text",
+            "test_durable_machine.py::test_a_limit_on_the_size_of_files_leaves_no_part_of_a_text",
+            "test_index_full.py::test_what_is_indexed_answers_when_nothing_can_be_written",
+            "test_index_full.py::test_without_an_index_one_is_kept_elsewhere_for_the_time_being",
+        ),
+    ),
+    7: Row(
+        "notes, index or home cannot be written",
+        (
+            "test_durable_machine.py::test_notes_on_a_read_only_disk_are_searched_and_not_changed",
+            "test_durable_machine.py::test_an_index_on_a_read_only_disk_is_kept_elsewhere_and_that_is_said",
+            "test_durable_machine.py::test_without_a_home_notes_are_searched_and_changes_say_what_is_missing",
+        ),
+    ),
+    9: Row(
+        "a file system that other machines share",
+        (
+            "test_index_faults.py::test_the_nearest_mount_tells_the_kind",
+            "test_index_faults.py::test_a_reader_follows_an_index_that_leaves_the_lower_layer",
+        ),
+    ),
+    14: Row(
+        "OpenClaw's database is locked, migrating or unknown",
+        (
+            "test_index_theirs.py::test_an_index_that_is_being_migrated_is_read_as_it_was_or_named",
+            "test_index_theirs.py::test_columns_that_are_new_to_us_are_passed_over",
+            "test_index_theirs.py::test_a_locked_index_is_told_soon",
+        ),
+    ),
+    26: Row(
+        "dates that cannot be, in file names",
+        (
+            "test_odd_dates.py::test_impossible_dates_are_evergreen_and_future_ones_get_no_boost",
+            "test_odd_dates.py::test_each_date_that_cannot_be_is_pointed_out",
+        ),
+    ),
+    28: Row(
+        "a file or folder may not be read",
+        (
+            "test_durable_machine.py::test_what_may_not_be_read_is_named",
+            "test_roots_state.py::test_a_workspace_that_may_not_be_read",
+        ),
+    ),
+    29: Row(
+        "no handles, lost events, an unmounted root",
+        (
+            "test_index_watch.py::test_a_process_without_handles_lists_instead_and_says_so",
+            "test_roots_state.py::test_the_death_of_the_watcher_is_told_and_it_is_begun_anew",
+            "test_roots_state.py::test_a_watcher_that_hangs_is_told",
+            "test_roots_state.py::test_an_unmounted_workspace_keeps_its_few_notes",
+        ),
+    ),
+    35: Row(
+        "sqlite-vec is missing, broken or another version",
+        ("test_search_fallbacks.py::test_whatever_sqlite_vec_is_the_answers_are_the_same",),
+    ),
+    36: Row(
+        "no full-text search, no trigrams",
+        ("test_search_fallbacks.py::test_an_sqlite_without_full_text_search_or_trigrams_is_told",),
+    ),
+    37: Row(
+        "another model, size or norm of vectors",
+        (
+            "test_search_fallbacks.py::test_vectors_of_another_model_are_off_until_the_index_is_made_again",
+            "test_index_vectors.py::test_more_neighbours_than_vec0_finds_at_once",
+        ),
+    ),
+    39: Row(
+        "offline at the first start, a proxy, a broken download",
+        (
+            "test_provider_network.py::test_offline_at_the_first_start_words_answer_and_meaning_follows",
+            "test_provider_network.py::test_a_proxy_that_wants_a_login_or_is_not_there_is_named",
+            "test_provider_network.py::test_a_certificate_that_nobody_trusts_gets_no_note",
+            "test_provider_network.py::test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was",
+        ),
+    ),
+    40: Row(
+        "the fallback at indexing and at asking",
+        (
+            "test_provider_network.py::test_a_provider_that_fails_half_way_leaves_no_vector_among_the_fallbacks",
+            "test_provider_network.py::test_a_question_is_never_compared_with_vectors_of_another",
+        ),
+    ),
+    51: Row(
+        "tiny, dumb, colourless terminals and pipes",
+        (
+            "test_odd_terminals.py::test_a_tiny_terminal_says_so_and_a_larger_one_works",
+            "test_odd_terminals.py::test_a_storm_of_resizes_is_survived",
+            "test_odd_terminals.py::test_the_app_is_usable_or_says_why_not",
+            "test_odd_terminals.py::test_a_pipe_gets_utf_8_without_escapes",
+        ),
+    ),
+    52: Row(
+        "wide and combined characters in columns",
+        ("test_odd_terminals.py::test_columns_stay_aligned_beside_wide_and_combining_glyphs",),
+    ),
+    53: Row(
+        "an editor that is missing, fails or races",
+        (
+            "test_curate_outside.py::test_an_editor_that_is_missing_or_fails_changes_nothing_and_says_so",
+            "test_curate_outside.py::test_a_note_that_changes_while_the_editor_has_it_is_told_on_screen",
+        ),
+    ),
+    54: Row(
+        "undo after others changed the note, twice, after a restart",
+        (
+            "test_curate_edit.py::test_undo_after_others_changed_the_same_lines_and_twice_and_after_a_restart",
+            "test_tui_curate.py::test_changes_that_do_not_touch_are_both_kept",
+        ),
+    ),
+    55: Row(
+        "most of the index vanishes without deletions",
+        ("test_index_shrink.py::test_a_new_index_that_lacks_more_than_half_of_what_is_on_disk_is_not_published",),
+    ),
 }
 
 REASONS: dict[int, Row] = {
@@ -365,30 +490,6 @@ REASONS: dict[int, Row] = {
         "There is no HTTP transport: the server speaks over its pipes alone.",
     ),
 }
-
-# ======== PENDING: rows that other branches cover; to be filled when they are merged ========
-PENDING: dict[int, Row] = {
-    4: Row("memory runs out", ()),
-    5: Row("killed between a change and its journal", ()),
-    6: Row("a disk is full, wherever", ()),
-    7: Row("notes, index or home cannot be written", ()),
-    9: Row("a file system that other machines share", ()),
-    14: Row("OpenClaw's database is locked, migrating or unknown", ()),
-    26: Row("dates that cannot be, in file names", ()),
-    28: Row("a file or folder may not be read", ()),
-    29: Row("no handles, lost events, an unmounted root", ()),
-    35: Row("sqlite-vec is missing, broken or another version", ()),
-    36: Row("no full-text search, no trigrams", ()),
-    37: Row("another model, size or norm of vectors", ()),
-    39: Row("offline at the first start, a proxy, a broken download", ()),
-    40: Row("the fallback at indexing and at asking", ()),
-    51: Row("tiny, dumb, colourless terminals and pipes", ()),
-    52: Row("wide and combined characters in columns", ()),
-    53: Row("an editor that is missing, fails or races", ()),
-    54: Row("undo after others changed the note, twice, after a restart", ()),
-    55: Row("most of the index vanishes without deletions", ()),
-}
-# ======== end of PENDING ========
 
 
 @cache
@@ -400,17 +501,17 @@ def functions(name: str) -> frozenset[str]:
 
 
 def test_every_fault_has_its_row_once() -> None:
-    numbers = [*ROWS, *REASONS, *PENDING]
+    numbers = [*ROWS, *REASONS]
     assert sorted(numbers) == list(range(1, FAULTS + 1))
     assert all(row.tests for row in ROWS.values())
     assert all(row.reason and not row.tests for row in REASONS.values())
-    rows = [*ROWS.values(), *REASONS.values(), *PENDING.values()]
+    rows = [*ROWS.values(), *REASONS.values()]
     assert len({row.fault for row in rows}) == FAULTS
 
 
-@pytest.mark.parametrize("number", sorted({**ROWS, **PENDING}))
+@pytest.mark.parametrize("number", sorted(ROWS))
 def test_the_tests_of_a_row_exist(number: int) -> None:
-    for named in {**ROWS, **PENDING}[number].tests:
+    for named in ROWS[number].tests:
         name, _, function = named.partition("::")
         assert function in functions(name), named
 
