@@ -24,7 +24,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("history", ("H",), "reading", "what was changed in this note, and the way back"),
     Action("undo", ("u",), "reading", "take the last change of the notes back", "", may_write),
     Action("redo", ("ctrl+r",), "reading", "make it again", "", may_write),
-    Action("save", ("ctrl+s",), "editor", "write the note, if it is still what was opened", "Save", may_write),
+    Action("save", ("ctrl+s",), "editor", "save the note, with what others wrote to it meanwhile", "Save", may_write),
     Action("watch_question", ("ctrl+t",), "editor", "a question whose answer you see change while you write", "Watch"),
     Action("to_writing", ("enter", "down"), "watched", "back to the text", "Text", palette=False),
     Action("undo", ("u",), "history", "take this change back", "Undo", may_write),

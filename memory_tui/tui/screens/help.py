@@ -63,8 +63,8 @@ SIGNS_OF = {
 }
 
 WORDS_OF = {
-    "editor": "What you type is written with ctrl+s, and only while the note is still what was opened; when somebody "
-    "else changed it, you see both and choose. ctrl+t watches a question: what saving does to its answer.",
+    "editor": "ctrl+s saves the note. What others wrote to other lines meanwhile is kept; where they changed the same "
+    "lines, you see both and choose. ctrl+t watches a question: what saving does to its answer.",
     "history": "Every change made with memory-tui, newest first, with what it did; u takes it back. Texts that could "
     "not be written are kept here too. Commits of git stand between, where there are any.",
     "browse": "Notes are the Markdown files the agent remembers. Each is cut into chunks, the pieces a search finds.",
