@@ -70,6 +70,14 @@ def _private_places_of_modules(tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_wait_for_the_disk() -> Iterator[None]:
+    """Nothing is flushed: what a power cut leaves is worked out by `helpers_faults`, and no test pulls the plug."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", os.fstat)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the developer's own configuration, cache or home."""

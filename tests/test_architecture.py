@@ -150,7 +150,7 @@ WRITING = {
 OF_PATHS = {"write_text", "write_bytes", "unlink", "hardlink_to", "symlink_to", "touch", "rmdir", "mkdir"}
 NOT_DURABLE = {
     "memory_tui/core/atomic.py": "the room itself",
-    "memory_tui/curate/history.py": "a private temporary folder that stands for a repository without its configuration",
+    "memory_tui/curate/history.py": "objects and references of git, and a private folder without configuration",
     "memory_tui/demo/folders.py": "the demo's temporary folder, which goes with it",
     "memory_tui/doctor/machine.py": "a probe in a temporary folder, to be seen by the watcher",
     "memory_tui/embed/batch_service.py": "a file without a name, for an answer that is read at once",

@@ -110,12 +110,6 @@ def cut_off():
         yield run
 
 
-@pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch):
-    """Waiting for the disk is no part of these tests: what a process wrote outlives it without."""
-    monkeypatch.setattr("os.fsync", lambda descriptor: None)
-
-
 def notes_of(tmp_path: Path) -> Path:
     notes = workspace(tmp_path / "notes")
     for path, data in BEFORE.items():

@@ -35,9 +35,8 @@ def folder(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch):
-    """Waiting for the disk, for the rest of a line, or for a late program is no part of these tests."""
+    """Waiting for the rest of a line, or for a late program is no part of these tests."""
     monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr("os.fsync", lambda descriptor: None)
     monkeypatch.setattr(swap, "HALF_SECONDS", 0.0)
 
 

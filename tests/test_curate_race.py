@@ -32,12 +32,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting for the disk is no part of these tests."""
-    monkeypatch.setattr("os.fsync", lambda descriptor: None)
-
-
-@pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is how long a program waits for another one that gets no turn on a busy machine."""
     for place, name in ((swap, "WAIT_SECONDS"), (write, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
