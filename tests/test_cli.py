@@ -548,12 +548,12 @@ def test_a_line_after_the_end_is_refused_with_the_length(run: Callable, workspac
     assert run("get", "memory/empty.md") == (0, "", "memory-tui: memory/empty.md is empty.\n")
 
 
-@pytest.mark.parametrize("word", ["completion", "indx", "help", "Search", "version"])
+@pytest.mark.parametrize("word", ["completion", "indx", "Search", "version"])
 def test_a_word_that_is_no_command_is_not_taken_for_a_folder(run: Callable, word: str) -> None:
     code, out, err = run(word, folder=None)
     assert (code, out) == (2, "")
     assert err.startswith(f"memory-tui: There is no command {word!r}, and no such folder.")
-    near = {"indx": "index", "help": "--help", "Search": "search", "version": "--version"}.get(word)
+    near = {"indx": "index", "Search": "search", "version": "--version"}.get(word)
     assert f"Did you mean {near}?" in err if near else "--help lists the commands" in err
 
 

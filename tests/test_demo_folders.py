@@ -129,7 +129,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
     theirs = places.own_path()
     theirs.parent.mkdir(parents=True, exist_ok=True)
     theirs.write_text('{"query": {"maxResults": 3}}')
-    for stream in (sys.stdin, sys.stdout):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     written: list[str] = []
 

@@ -99,10 +99,10 @@ def test_what_move_aside_makes_is_what_the_sweep_knows(index: Path) -> None:
 def test_what_cannot_be_removed_is_said(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = [moved(index, days) for days in (100, 200, 300, 400)]
 
-    def refused(path: Path, at: int | None = None) -> None:
+    def refused(old: Path, new: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(atomic.calls, "unlink", refused)
+    monkeypatch.setattr(atomic.calls, "replace", refused)
     assert aside.sweep(index, NOW) == [
         f"{old[-1]}, a damaged index that was moved aside, cannot be removed: Permission denied."
     ]

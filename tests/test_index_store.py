@@ -238,6 +238,7 @@ def test_a_temporary_folder_that_others_can_enter_is_not_used(tmp_path, monkeypa
 def test_without_any_folder_to_write_the_reason_is_told(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    monkeypatch.setattr(place, "_MEMORY", (tmp_path / "nowhere",))
     with pytest.raises(IndexUnavailable, match="No index can be written"):
         Store.open(tmp_path / "file" / "memory.sqlite")
 

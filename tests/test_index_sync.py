@@ -562,12 +562,14 @@ def test_an_extra_folder_that_vanished_is_not_many_deletions(tmp_path):
     memory.store.close()
 
 
-def test_memory_that_was_deleted_is_forgotten(memory):
+def test_memory_that_was_deleted_is_forgotten_when_somebody_agrees(memory):
     note = memory.write("memory/a.md", "one")
     memory.sync()
     note.unlink()
     note.parent.rmdir()
-    assert memory.sync().removed == 1
+    held = memory.sync()
+    assert (held.removed, held.shrink.missing) == (0, 1)
+    assert memory.sync(accept=True).removed == 1
 
 
 # --- headings ------------------------------------------------------------------------------------------------------

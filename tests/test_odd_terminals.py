@@ -40,7 +40,7 @@ def leaves(terminal: Terminal) -> None:
 
 def test_a_tiny_terminal_says_so_and_a_larger_one_works(tmp_path: Path) -> None:
     with opened(tmp_path, 20, 5) as terminal:
-        terminal.until("this terminal")
+        terminal.until("needs")
         at = len(terminal.read())
         terminal.resize(80, 24)
         terminal.until("chunks in", after=at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 
@@ -132,7 +133,8 @@ def test_the_arithmetic_on_screen_adds_up(workspace: Path, profile: str) -> None
             shown = ["".join(text for text, _ in row) for row in sum_rows(explain(candidate, trace), 60)]
             total = 0.0
             for line in shown:
-                operation, value = (line[-7:-5].strip(), line[-5:]) if len(line) == 60 else ("", "")
+                found = re.search(r"([+x=]) (\d[\d.]*)$", line) if len(line) == 60 else None
+                operation, value = found.groups() if found else ("", "")
                 if operation == "+":
                     total += float(value)
                 elif operation == "x":

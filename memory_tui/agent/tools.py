@@ -28,13 +28,13 @@ from memory_tui.explain import wording
 from memory_tui.explain.record import kind
 from memory_tui.index.readers import Cancel
 from memory_tui.search.faults import NOT_COPIED
-from memory_tui.search.trace import Candidate, ChunkRef, EmptyIndex, Mode, Trace
+from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.settings import Settings
 from memory_tui.text import js
 from memory_tui.text.display import one_line, safe
 from memory_tui.workspace import presence
 from memory_tui.workspace.presence import RootState
-from memory_tui.workspace.roots import MEMORY, NoteMissing
+from memory_tui.workspace.roots import NoteMissing
 
 NEAREST_MISSES = 3
 LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
@@ -89,7 +89,7 @@ def memory_search(
         raise
     except MemoryTuiError as error:
         return Searched(unavailable(error), None)
-    found = answer(trace, memory.plan.provider, manner, _last_lines(memory, trace))
+    found = answer(trace, memory.plan.provider, manner)
     _say_what_is_lost(found, memory.roots())
     if late:
         found.update(
@@ -171,32 +171,12 @@ def _nothing() -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def _last_lines(memory: Memory, trace: Trace) -> dict[str, int]:
-    """How many lines the notes of the answer have now: OpenClaw's chunks count the end of the last line as one more."""
-    found: dict[str, int] = {}
-    for hit in (*trace.recalled, *trace.lost[:NEAREST_MISSES]):
-        path = hit.chunk.path
-        if hit.chunk.source != MEMORY or path in found:
-            continue
-        try:
-            text = memory.read(path).text
-        except MemoryTuiError:
-            # It is gone meanwhile; what the index had of it is all there is to say.
-            continue
-        found[path] = text.count("\n") + (not text.endswith("\n"))
-    return found
-
-
-def answer(trace: Trace, provider: str, manner: Manner, last_lines: Mapping[str, int] | None = None) -> SearchAnswer:
-    """What an agent is told of `trace`; `provider` is the one that was asked for.
-
-    No line is named that is after the last of its note in `last_lines`.
-    """
-    lasts = last_lines or {}
+def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
+    """What an agent is told of `trace`; `provider` is the one that was asked for."""
     with_source = citations.included(manner.citations, manner.session_key)
     found: SearchAnswer = {
         "untrusted": UNTRUSTED,
-        "results": [_hit(hit, with_source, lasts) for hit in trace.recalled],
+        "results": [_hit(hit, with_source) for hit in trace.recalled],
         "provider": trace.provider,
         "citations": manner.citations,
         "mode": _MODES[trace.mode],
@@ -212,7 +192,7 @@ def answer(trace: Trace, provider: str, manner: Manner, last_lines: Mapping[str,
             "sentence": one_line(sentence),
             "nextStep": one_line(step),
         }
-        found["nearestMisses"] = [_miss(lost, lasts) for lost in trace.lost[:NEAREST_MISSES]]
+        found["nearestMisses"] = [_miss(lost) for lost in trace.lost[:NEAREST_MISSES]]
     if clamped := clamp(found["results"], manner.max_injected_chars):
         found["clamped"] = clamped
     _say_what_is_stale(found, trace)
@@ -251,15 +231,8 @@ def shown(text: str) -> str:
     return "\t".join(safe(part, keep_newlines=True) for part in text.split("\t"))
 
 
-def _lines(chunk: ChunkRef, lasts: Mapping[str, int]) -> tuple[int, int]:
-    """First and last line of `chunk`, within its note as it is now."""
-    last = max(1, lasts.get(chunk.path, chunk.end_line))
-    return min(chunk.start_line, last), min(chunk.end_line, last)
-
-
-def _hit(hit: Candidate, with_source: bool, lasts: Mapping[str, int]) -> Hit:
-    chunk = hit.chunk
-    first, last = _lines(chunk, lasts)
+def _hit(hit: Candidate, with_source: bool) -> Hit:
+    chunk, first, last = hit.chunk, hit.chunk.start_line, hit.last_line
     found: Hit = {
         "path": chunk.path,
         "startLine": first,
@@ -276,9 +249,8 @@ def _hit(hit: Candidate, with_source: bool, lasts: Mapping[str, int]) -> Hit:
     return found
 
 
-def _miss(lost: Candidate, lasts: Mapping[str, int]) -> Miss:
-    chunk = lost.chunk
-    first, last = _lines(chunk, lasts)
+def _miss(lost: Candidate) -> Miss:
+    chunk, first, last = lost.chunk, lost.chunk.start_line, lost.last_line
     return {
         "path": chunk.path,
         "startLine": first,

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Declare, Run, moment, options
+from memory_tui.cli.common import Declare, Run, moment, options, spoken
 from memory_tui.errors import MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def add(command: Declare) -> None:
     bare.add_argument("path", nargs="?", help="the workspace")
     sample = command("demo", "open the app on a copy of the sample workspace")
     for opens in (bare, sample):
-        opens.add_argument("--query", metavar="TEXT", help="a question to start with")
+        opens.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
 
 
 def _open(given: argparse.Namespace) -> int:

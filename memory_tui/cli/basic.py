@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_tui.cli import provider
-from memory_tui.cli.common import Declare, Run, opened, options, positive
+from memory_tui.cli.common import Declare, Run, opened, options, positive, spoken
 from memory_tui.errors import QueryError, SettingError
 from memory_tui.stop_signals import Stopped
 
@@ -28,7 +28,7 @@ def add(command: Declare) -> None:
     status = command("status", "what is indexed, by what, and what is missing")
     status.add_argument("--deep", action="store_true", help="also embed one text with the provider")
     search = command("search", "ask a question")
-    search.add_argument("query", nargs="?", help="the question")
+    search.add_argument("query", nargs="?", type=spoken, help="the question")
     search.add_argument(
         "--stdin", action="store_true", help='one question, or {"id","query","options"}, a line; one JSON answer a line'
     )

@@ -43,6 +43,15 @@ def at_least(least: float) -> Callable[[str], float]:
     return number
 
 
+def spoken(text: str) -> str:
+    """What a person typed, as an argument's type: UTF-8 where the locale is ASCII and takes its bytes apart."""
+    try:
+        # What argparse passes for an argument that is not there has to stay the very same object.
+        return text if text.isascii() else os.fsencode(text).decode("utf-8")
+    except UnicodeError:
+        return text
+
+
 def agreed(question: str, given: argparse.Namespace) -> bool:
     """Whether a person says yes: by `--yes`, or when asked; nothing, and no terminal to ask on, is no."""
     if hasattr(given, "yes"):

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Declare, Run, agreed, options, positive
+from memory_tui.cli.common import Declare, Run, agreed, options, positive, spoken
 from memory_tui.errors import EditRefused, QueryError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _PLACE = re.compile(r"(.+?)(?::|#L)(\d+)(?:-L?(\d+))?")
 def add(command: Declare) -> None:
     """Declare the commands."""
     remember = command("remember", "write a line with the time into today's log")
-    remember.add_argument("text", help="what to remember; - reads it from standard input")
+    remember.add_argument("text", type=spoken, help="what to remember; - reads it from standard input")
     promote = command("promote", "copy lines of a log to the right heading of MEMORY.md, with their source")
     promote.add_argument("place", metavar="PATH:LINE[-LINE]", help="the lines; one line stands for its whole list item")
     promote.add_argument("--to", metavar="HEADING", help="the heading, spelled roughly (default: the one that fits)")

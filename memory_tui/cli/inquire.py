@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Declare, Run, at_least, opened
+from memory_tui.cli.common import Declare, Run, at_least, opened, spoken
 from memory_tui.errors import IndexUnavailable, LabelError, SettingError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ FELL_SHORT = 3
 def add(command: Declare) -> None:
     """Declare the commands."""
     why = command("why", "why a line of a note was, or was not, recalled for a question")
-    why.add_argument("query", help="the question")
+    why.add_argument("query", type=spoken, help="the question")
     why.add_argument("place", metavar="PATH[:LINE]", help="a note, a line of it, or a citation such as PATH#L3-L9")
     why.add_argument(
         "--openclaw-index",
@@ -58,7 +58,7 @@ def add(command: Declare) -> None:
     tuned.add_argument("--metric", default="ndcg@10", help="what to raise (default: ndcg@10)")
     tuned.add_argument("--seed", type=int, default=1, metavar="N", help="which half of the questions is held out")
     noise = command("noise", "what unrelated questions score, and which minScore keeps them out")
-    noise.add_argument("query", nargs="?", help="a question whose hits are shown on the same axis")
+    noise.add_argument("query", nargs="?", type=spoken, help="a question whose hits are shown on the same axis")
     _labels(noise)
 
 

@@ -11,10 +11,13 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from memory_tui.embed.provider import Identity, identity_key
 from memory_tui.text.words import STEM_TOKENIZER
 from memory_tui.workspace.extra import ExtraPath
+
+if TYPE_CHECKING:
+    from memory_tui.embed.provider import Identity
 
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""
@@ -138,6 +141,8 @@ class Recipe:
     @classmethod
     def from_json(cls, text: str) -> Recipe:
         """The recipe that `to_json` wrote."""
+        from memory_tui.embed.provider import Identity
+
         fields = json.loads(text)
         identity = Identity(fields["provider"], fields["model"], fields["providerKey"], fields["vectorDims"])
         return cls(
@@ -180,6 +185,8 @@ def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
 
 def keywords_only() -> Identity:
     """The identity of an index without vectors."""
+    from memory_tui.embed.provider import Identity, identity_key
+
     provider, model = KEYWORDS_ONLY
     return Identity(provider, model, identity_key(provider, model), 0)
 

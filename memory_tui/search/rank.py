@@ -32,6 +32,7 @@ from memory_tui.search.trace import (
 )
 from memory_tui.settings import Settings
 from memory_tui.text import words
+from memory_tui.workspace.roots import MEMORY
 
 _ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
 
@@ -213,6 +214,8 @@ class _Ranking:
         shown = self._snippet(evidence.texts[ref.rowid], isinstance(verdict, Recalled))
         vector_rank, text_rank = int(numbers.vector_rank[i]), int(numbers.text_rank[i])
         vector, text = float(numbers.vector[i]), float(numbers.text[i])
+        # OpenClaw counts what follows the last line end of a note as one more line.
+        blank_end = ref.source == MEMORY and evidence.texts[ref.rowid].endswith("\n")
         return Candidate(
             chunk=ref,
             vector=VectorPart(
@@ -239,6 +242,7 @@ class _Ranking:
             verdict=verdict,
             snippet=shown.text,
             snippet_line=min(ref.end_line, ref.start_line + shown.lines_before),
+            last_line=max(ref.start_line, ref.end_line - blank_end),
         )
 
     def _snippet(self, text: str, recalled: bool) -> snippet.Snippet:

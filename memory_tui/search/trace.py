@@ -159,6 +159,8 @@ class Candidate:
     snippet: str
     snippet_line: int
     """Line of the file at which the snippet starts."""
+    last_line: int
+    """The last line of the chunk in its note; unlike `chunk.end_line` never one that is not there."""
 
 
 Item = TypeVar("Item")

@@ -174,7 +174,12 @@ class MemoryApp(Doing):
         if self._driver is not None:
             self._driver.suspend_application_mode()
             self._driver.resume_application_mode()
-            self.refresh(layout=True)
+            self.draw_anew()
+
+    def draw_anew(self) -> None:
+        """Draw everything, on a terminal that shows something else by now."""
+        self.screen.refresh(layout=True)
+        self.refresh(layout=True)
 
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""

@@ -55,6 +55,8 @@ class Signals:
             asleep, self._asleep = self._asleep, False
             if asleep and callable(waking):
                 waking(number, frame)
+                # What was drawn before is gone, whatever the driver believes to stand on the screen.
+                loop.call_soon_threadsafe(self._app.draw_anew)
             elif not asleep:
                 # SIGSTOP cannot be heard: the terminal was not given back, and the shell has used it since.
                 loop.call_soon_threadsafe(self._app.woken)

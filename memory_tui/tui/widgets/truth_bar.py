@@ -177,13 +177,15 @@ def _mode(facts: Facts, progress: Progress | None) -> Part:
             else f" VECTORS {progress.asked:,}/{progress.lacking:,} "
         )
         return Part(text, text, 99, "bold $text on $primary-muted")
-    if facts.mode in ("keywords only", "vectors only"):
+    # What searches would go by means nothing while nothing is indexed.
+    empty = not facts.chunks and facts.on_disk
+    if facts.mode in ("keywords only", "vectors only") and not empty:
         word = wording.mode(facts.mode)
         return Part(f" {word} ", f" {word} ", 99, "bold $text on $warning-muted")
     if _stale(facts):
         text = f" STALE  {plural(len(facts.pending), 'file')} changed, r indexes "
         return Part(text, text, 99, "bold $text on $warning-muted")
-    if not facts.chunks and facts.on_disk:
+    if empty:
         return Part(" NOTHING INDEXED ", " NOTHING INDEXED ", 99, "bold $text on $warning-muted")
     if facts.mode == "nothing":
         return Part(" NO SEARCH ", " NO SEARCH ", 99, "bold $text on $error-muted")
