@@ -81,7 +81,7 @@ def test_every_character_and_pair_of_a_chinese_note_is_found(text: str, data: st
     db = apsw.Connection(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5(body)")
     db.execute("INSERT INTO t VALUES (?)", (words.segmented(text),))
-    runs = [run for run in words._CJK_RUN.findall(text) if run]
+    runs = [run for run in words.CJK_RUN.findall(text) if run]
     if not runs:
         return
     run = data.draw(st.sampled_from(runs))
@@ -119,3 +119,9 @@ TODAY = dt.date(2026, 11, 20)
 )
 def test_the_day_a_query_names(query: str, day: str) -> None:
     assert named_day(query, TODAY) == day
+
+
+def test_what_is_left_out_is_said_in_words_and_never_in_pairs() -> None:
+    query = "what about 药物 and 喜欢书"
+    assert words.left_out(["what", "about", "药物", "喜欢"], query) == ("what", "about", "药物")
+    assert words.left_out(["喜欢", "欢书"], query) == ("喜欢书",)

@@ -16,6 +16,8 @@ from memory_tui.text import words
 TRIES = 8
 """Searches at most; with a remote provider each of them embeds a question."""
 WANTED = 3
+LONGEST_RUN = 8
+"""Characters of the longest run of Chinese, Japanese or Korean that is offered as a word."""
 _LANGUAGE = "en"
 
 
@@ -79,7 +81,12 @@ def salient(text: str, evidence: Evidence) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    return words.WORD.findall(words.segmented(text).lower())
+    """The words of `text`; of Chinese, Japanese and Korean, which put no blanks between words, short whole runs."""
+    found = []
+    for word in words.WORD.findall(text.lower()):
+        found += words.CJK_RUN.sub(" ", word).split()
+        found += [run for run in words.CJK_RUN.findall(word) if 1 < len(run) <= LONGEST_RUN]
+    return found
 
 
 def _without(query: str, absent: tuple[str, ...]) -> str:

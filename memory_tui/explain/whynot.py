@@ -209,7 +209,7 @@ class Inquest:
         if self.trace.mode == "vectors only":
             return WordsOff("hybrid search is off" if self.evidence.full_text else "there is no full-text search")
         if not plan.fts_query:
-            return NoWord(plan.dropped)
+            return NoWord(words.left_out(plan.dropped, self.evidence.query))
         places = [self._outside(postings, row) for postings in self._postings()]
         if found := [place for place in places if place is not None]:
             return min(found, key=lambda place: place.rank)

@@ -27,7 +27,7 @@ from memory_tui.search.trace import (
     Verdict,
 )
 from memory_tui.text import js
-from memory_tui.text.words import as_asked
+from memory_tui.text.words import as_asked, left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,6 @@ def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, 
     if best is not None:
         return AllBelowGate(len(decided), best, decided.floor, decided.decayed)
     if mode == "nothing":
-        return NoUsableWord(side.plan.dropped, evidence.pointless)
+        return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
     missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
     return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR", evidence.elsewhere)

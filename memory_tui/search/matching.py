@@ -81,15 +81,13 @@ class Matcher:
         if not (self.full_text or self.by_text):
             return Side(QueryPlan((), (), "", day), Postings.none(), {})
         terms = words.terms(query, count, len(self.corpus))
-        dropped = terms.stops + terms.common
+        dropped, common = terms.stops + terms.common, words.left_out(terms.common, query)
         if not self.full_text:
-            plan = QueryPlan(
-                terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True, common=terms.common
-            )
+            plan = QueryPlan(terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True, common=common)
             return Side(plan, self._postings(self._weighed(terms.kept)), frequency)
         expression = words.or_query(terms.kept)
         postings = self._postings(self.store.match_words(expression)) if expression else Postings.none()
-        return Side(QueryPlan(terms.kept, dropped, expression, day, common=terms.common), postings, frequency)
+        return Side(QueryPlan(terms.kept, dropped, expression, day, common=common), postings, frequency)
 
     def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
         """`found` with the rank of each word counted as many times `more` as the question repeats it.

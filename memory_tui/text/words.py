@@ -20,7 +20,7 @@ WORD = re.compile(r"\w+")
 """Runs of letters, digits and underscore: the same characters as JavaScript's `[\\p{L}\\p{N}_]+`."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_CJK_RUN = re.compile(f"[{CJK}]+")
+CJK_RUN = re.compile(f"[{CJK}]+")
 STOP_SHARE = 0.1
 """A word of the long lists is a stop word only where it stands in more than this share of the chunks."""
 
@@ -54,7 +54,7 @@ def _bigrams(match: re.Match[str]) -> str:
 
 def segmented(text: str) -> str:
     """`text` with every Chinese, Japanese or Korean run replaced by its bigrams, so that FTS5 sees words."""
-    return text if text.isascii() else _CJK_RUN.sub(_bigrams, text)
+    return text if text.isascii() else CJK_RUN.sub(_bigrams, text)
 
 
 def indexed_form(path: str, headings: Sequence[str], text: str) -> str:
@@ -103,8 +103,8 @@ def _split(query: str) -> tuple[list[str], list[str]]:
     words: dict[str, None] = {}
     grams: dict[str, None] = {}
     for word in WORD.findall(query.lower()):
-        words.update(dict.fromkeys(_CJK_RUN.sub(" ", word).split()))
-        for run in _CJK_RUN.findall(word):
+        words.update(dict.fromkeys(CJK_RUN.sub(" ", word).split()))
+        for run in CJK_RUN.findall(word):
             grams.update(dict.fromkeys(run[i : i + 2] for i in range(max(1, len(run) - 1))))
     return list(words)[:MOST_WORDS], list(grams)[:MOST_WORDS]
 
@@ -144,7 +144,7 @@ def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunk
 
 def or_query(kept: Iterable[str]) -> str:
     """FTS5 expression that matches any of `kept`; a lone CJK character matches as the start of a bigram."""
-    return " OR ".join(quoted(w) + ("*" if len(w) == 1 and _CJK_RUN.match(w) else "") for w in kept)
+    return " OR ".join(quoted(w) + ("*" if len(w) == 1 and CJK_RUN.match(w) else "") for w in kept)
 
 
 # --- tokens, exactly as FTS5 makes them ----------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
 
 def is_cjk(word: str) -> bool:
     """Whether `word` is made of Chinese, Japanese or Korean characters."""
-    return _CJK_RUN.fullmatch(word) is not None
+    return CJK_RUN.fullmatch(word) is not None
 
 
 def as_asked(found: Iterable[str], query: str) -> tuple[str, ...]:
@@ -212,6 +212,17 @@ def as_asked(found: Iterable[str], query: str) -> tuple[str, ...]:
     Chinese, Japanese and Korean are searched as pairs of characters, most of which are no words: the whole run of such
     characters stands for each of its pairs.
     """
-    runs = _CJK_RUN.findall(query)
+    runs = CJK_RUN.findall(query)
     whole = (next((run for run in runs if word in run), word) if is_cjk(word) else word for word in found)
     return tuple(dict.fromkeys(whole))
+
+
+def left_out(found: Iterable[str], query: str) -> tuple[str, ...]:
+    """The words `found`, which are not searched for, as a person wrote them in `query`.
+
+    A run of Chinese, Japanese or Korean characters is left out where each of its pairs is; a pair alone is no word.
+    """
+    given = dict.fromkeys(found)
+    pairs = {run: {run[i : i + 2] for i in range(max(1, len(run) - 1))} for run in CJK_RUN.findall(query.lower())}
+    runs = (run for run, parts in pairs.items() if parts <= given.keys())
+    return tuple(dict.fromkeys([*(word for word in given if not is_cjk(word)), *runs]))
