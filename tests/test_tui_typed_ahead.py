@@ -12,8 +12,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 from tui_support import LARGE, SMALL, ask, burst, drive, make_app, press, said, sample, settled, strike, text_of, until
 
+from memory_tui.tui import planning
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.screens.browse import BrowseView
+from memory_tui.tui.screens.edit import EditArea, EditView
 from memory_tui.tui.screens.index import IndexView
 from memory_tui.tui.screens.picker import Choices, Picker
 from memory_tui.tui.screens.prompt import Prompt
@@ -237,3 +239,48 @@ def labels(view: SearchView) -> tuple[object, ...]:
     notebook = view.desk.notebook
     assert notebook is not None
     return notebook.queries[0].labels
+
+
+def test_what_is_typed_before_the_note_is_read_lands_in_the_editor(
+    app: MemoryApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    real = planning.opened
+
+    def slow(*arguments: object, **more: object) -> object:
+        assert gate.wait(LONG)
+        return real(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("memory_tui.tui.typed_ahead.HELD_SECONDS", LONG)
+    monkeypatch.setattr(planning, "opened", slow)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "1")
+        for key in "ixyz":
+            app.post_message(events.Key(key, key))
+        await until(lambda: isinstance(app.screen, EditView))
+        gate.set()
+        await until(lambda: "xyz" in app.screen.query_one(EditArea).text)
+
+    drive(app, steps)
+
+
+def test_a_note_that_is_not_read_yet_can_be_left(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    real = planning.opened
+
+    def slow(*arguments: object, **more: object) -> object:
+        assert gate.wait(LONG)
+        return real(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(planning, "opened", slow)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "1")
+        app.post_message(events.Key("i", "i"))
+        await until(lambda: isinstance(app.screen, EditView))
+        app.post_message(events.Key("escape", None))
+        await until(lambda: not isinstance(app.screen, EditView))
+        gate.set()
+
+    drive(app, steps)

@@ -17,6 +17,12 @@ LOOKS_AGAIN = 0.25
 """Seconds between two looks at whether the pane that holds a key up is still there."""
 
 
+HELD_SECONDS = 3.0
+"""How long keys wait at most for a screen that is not ready for them yet."""
+LEAVING = ("escape", "ctrl+q", "ctrl+c")
+"""Keys that nobody has to wait with."""
+
+
 class TypedAhead:
     """Gives keys and pastes to the panes one by one.
 
@@ -33,6 +39,8 @@ class TypedAhead:
         self._moving = 0
         self._marks = 0
         self._at: MessagePump | None = None
+        self._held: Screen[Any] | None = None
+        self._due = False
         self._go_on: Callable[[], None] = self._release
 
     @property
@@ -43,6 +51,8 @@ class TypedAhead:
     async def take(self, event: events.Event) -> None:
         """Carry `event` out now, or after those that came before it."""
         self._waiting.append(event)
+        if self._held is not None and isinstance(event, events.Key) and event.key in LEAVING:
+            self.let_go(self._held)
         if not self._busy and len(self._waiting) == 1:
             await self._next()
 
@@ -55,6 +65,18 @@ class TypedAhead:
             move()
 
         self._app.call_after_refresh(moved)
+
+    def hold(self, screen: Screen[Any]) -> None:
+        """Keep keys for `screen`, which is not ready for them, until `let_go`, or for a few seconds."""
+        self._held = screen
+        self._app.set_timer(HELD_SECONDS, lambda: self.let_go(screen))
+
+    def let_go(self, screen: Screen[Any]) -> None:
+        """Let the keys that waited for `screen` go."""
+        if self._held is screen:
+            self._held = None
+            if self._due:
+                self._release()
 
     async def _next(self) -> None:
         if self._busy or not self._waiting:
@@ -108,6 +130,9 @@ class TypedAhead:
             self._settle(screen)
 
     def _release(self) -> None:
+        self._due = self._held is not None and self._held is self._app.screen
+        if self._due:
+            return
         self._busy = False
         if self._waiting:
             self._app.call_later(self._next)

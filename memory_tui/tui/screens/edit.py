@@ -108,6 +108,7 @@ class EditView(View):
             "" if asked else "Nothing is watched: ctrl+t asks a question whose answer you see change while you write."
         )
         self._changed()
+        self.home.typed_ahead.hold(self)
         self.run("open", partial(planning.opened, path=self._path, most=MOST), self._opened, self._not_opened)
 
     def more_places(self) -> tuple[str, ...]:
@@ -115,6 +116,7 @@ class EditView(View):
         return ()
 
     def _opened(self, found: planning.Opened) -> None:
+        self.home.typed_ahead.let_go(self)
         self._before, shown, self._typing = found.before, found.shown, found.typing
         self._draft, self._beginning = Draft(shown), found.beginning
         area = self.query_one(EditArea)
@@ -136,6 +138,7 @@ class EditView(View):
             self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
 
     def _not_opened(self, error: MemoryTuiError) -> None:
+        self.home.typed_ahead.let_go(self)
         below = self.app.screen_stack[-2]
         self.app.pop_screen()
         if isinstance(below, View):
