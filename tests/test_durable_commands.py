@@ -59,6 +59,8 @@ for line in sys.stdin:
 NOTES = {
     "MEMORY.md": b"# Memory\n\n## Home\n- one\n- two\n",
     "memory/2026-01-10.md": b"# 2026-01-10\n\n- a vlan is 7\n- b\n",
+    "memory/2026-01-14.md": b"# 2026-01-14\n\n- the printer in the hall needs black toner number 44\n",
+    "memory/2026-01-15.md": b"# 2026-01-15\n\n- x\n- the printer in the hall needs black toner number 44\n",
     "memory/2026-01-20.md": b"# 2026-01-20\n\n- 09:00 morning\n",
 }
 FAULTS = ("killed", "killed half-way", "full", "full half-way", "broken")
@@ -116,6 +118,8 @@ COMMANDS = {
     "write-config": Command(CONFIG, (), ("config",)),
     "write-config --undo": Command(["write-config", "--config", "CONFIG", "--undo"], (CONFIG,), ("config",)),
     "hook": Command(HOOK),
+    "inbox --do merge": Command(["inbox", "--id", "SUGGESTION", "--do", "merge", "--yes"]),
+    "inbox --do keep": Command(["inbox", "--id", "SUGGESTION", "--do", "keep"], (), ("home/memory-tui/journal",)),
     "flush": Command(FLUSH, (), ("home/memory-tui/flush",)),
 }
 
@@ -160,6 +164,13 @@ def sweep(tmp_path: Path, run: Run, name: str, faults: tuple[str, ...], every: i
     old = state(here, command)
     shutil.copytree(here, kept)
     words = named(here, command.words)
+    if "SUGGESTION" in words:
+        found = json.loads(run(here, ["inbox", "--json"]).said.partition("\nCALLS")[0])
+        words = [
+            next(one["id"] for one in found if "merge" in one["actions"]) if w == "SUGGESTION" else w for w in words
+        ]
+        shutil.rmtree(here)
+        shutil.copytree(kept, here)
     whole = run(here, words)
     assert whole.code == 0, whole.said
     new = state(here, command)
