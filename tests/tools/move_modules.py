@@ -20,9 +20,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
-from scopes import Names, Scope, Text, edited
+from scopes import Function, Names, Scope, Text, edited
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "memory_tui"
@@ -129,6 +130,9 @@ class Move:
         self.locals: dict[tuple[str, str, str], str] = {}
         for module, function, name, fresh in self._rows("locals.tsv", 4):
             self.locals[self._full(module), function, name] = fresh
+        self.lazy: dict[str, set[str]] = defaultdict(set)
+        for part, imported in self._rows("lazy.tsv", 2):
+            self.lazy[self._full(part)].update(imported.split())
         self.docs = {self._full(row[0]): row[1:] for row in self._rows("docs.tsv", 3)}
 
     @staticmethod
@@ -543,6 +547,13 @@ class Output:
                     lines[f"from {package} import {last}" + (f" as {name}" if name != last else "")] = None
         return list(lines) if changed else None
 
+    def lines(self, part: Old, node: ast.Import | ast.ImportFrom | None) -> list[str]:
+        """The lines that a statement at the top becomes, whether it changes or not."""
+        if node is None:
+            return []
+        lines = self.statements(part, node, part.names.module)
+        return [_one(node, alias) for alias in node.names] if lines is None else lines
+
     def rename_definitions(self, part: Old) -> None:
         """Definitions and `global` statements of renamed names."""
         for node, scope in part.names.defs:
@@ -709,6 +720,7 @@ def merged(move: Move, output: Output) -> str:
     directives: set[str] = set()
     comments: list[str] = []
     bodies: list[str] = []
+    later: list[tuple[Old, ast.Import | ast.ImportFrom]] = []
     future = False
     for part in output.parts:
         edits = output.edits[part.name]
@@ -732,9 +744,10 @@ def merged(move: Move, output: Output) -> str:
                 if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
                     future = True
                 else:
-                    lines = output.statements(part, statement, part.names.module)
-                    for line in [_one(statement, a) for a in statement.names] if lines is None else lines:
+                    at_once, late = _split(move, part, statement)
+                    for line in output.lines(part, at_once):
                         runtime[line] = None
+                    later += [(part, alias) for alias in late]
                 edits.append((*part.text.whole_lines(statement), ""))
             elif for_types(statement):
                 for inner in statement.body:  # type: ignore[attr-defined]
@@ -753,8 +766,11 @@ def merged(move: Move, output: Output) -> str:
                 start, end = part.text.whole_lines(statement)
                 edits[:] = [e for e in edits if not (start <= e[0] and e[1] <= end)]
                 edits.append((start, end, _all(move, output, part)))
+    for part, alias in later:
+        imports_in_functions(output, part, alias, runtime, typed)
+    for part in output.parts:
         inner_imports(output, part, runtime)
-        bodies.append(edited(part.raw, edits).decode().strip("\n"))
+        bodies.append(edited(part.raw, _joined(output.edits[part.name])).decode().strip("\n"))
     typed = {line: None for line in typed if line not in runtime}
     head = [documented(move, output)]
     head += [f"# ruff: noqa: {', '.join(sorted(directives))}"] if directives else []
@@ -773,6 +789,84 @@ def merged(move: Move, output: Output) -> str:
     return (
         "\n\n\n".join(piece for piece in ["\n".join(head) + f"\n\n{top}\n\n{block}", *bodies] if piece.strip()) + "\n"
     )
+
+
+def _split(
+    move: Move, part: Old, node: ast.Import | ast.ImportFrom
+) -> tuple[ast.Import | ast.ImportFrom | None, list[ast.Import | ast.ImportFrom]]:
+    """What of an import stays at the top, and what lazy.tsv sends into the functions that use it."""
+    wanted = move.lazy.get(part.name, set())
+    late = []
+    for alias in node.names:
+        source = alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
+        internal = source.startswith(PACKAGE + ".")
+        if ("*" in wanted and internal) or any(
+            re.match(re.escape(word) + r"(\.|$)", source) for word in wanted - {"*"}
+        ):
+            late.append(alias)
+    stays = [alias for alias in node.names if alias not in late]
+
+    def having(names: list[ast.alias]) -> ast.Import | ast.ImportFrom:
+        if isinstance(node, ast.Import):
+            return ast.Import(names=names)
+        return ast.ImportFrom(module=node.module, names=names, level=node.level)
+
+    return having(stays) if stays else None, [having([alias]) for alias in late]
+
+
+def _joined(edits: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """`edits` with those that only insert, at one place, made into one."""
+    inserted: dict[int, dict[str, None]] = defaultdict(dict)
+    rest = []
+    for start, end, text in edits:
+        if start == end:
+            inserted[start][text] = None
+        else:
+            rest.append((start, end, text))
+    return [*rest, *((at, at, "".join(texts)) for at, texts in inserted.items())]
+
+
+def imports_in_functions(
+    output: Output, part: Old, node: ast.Import | ast.ImportFrom, runtime: dict[str, None], typed: dict[str, None]
+) -> None:
+    """Import in each function that uses it what is too heavy for the top; for annotations it is imported for types."""
+    lines = [line for line in output.lines(part, node) if line not in runtime]
+    alias = node.names[0]
+    bound = alias.asname or alias.name.partition(".")[0]
+    functions: dict[ast.AST, None] = {}
+    noted = False
+    for use, scope in part.names.uses:
+        if use.id != bound or scope.find(bound) is not part.names.module:
+            continue
+        chain: list[ast.AST] = [use]
+        while chain[-1] in part.names.parents:
+            chain.append(part.names.parents[chain[-1]])
+        if any(_annotates(above, below) for below, above in pairwise(chain)):
+            noted = True
+            continue
+        outer = None
+        for below, above in pairwise(chain):
+            if isinstance(above, Function) and below in above.body:
+                outer = above
+        if outer is None:
+            runtime.update(dict.fromkeys(lines))
+            output.move.notes.append(f"lazy.tsv: {part.name} needs {bound} at import")
+            return
+        functions[outer] = None
+    if noted:
+        typed.update(dict.fromkeys(lines))
+    for function in functions:
+        body = function.body  # type: ignore[attr-defined]
+        documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1
+        first = body[1] if documented else body[0]
+        start = part.text.whole_lines(first)[0]
+        output.edits[part.name] += [(start, start, f"{' ' * first.col_offset}{line}\n") for line in lines]
+
+
+def _annotates(above: ast.AST, below: ast.AST) -> bool:
+    if isinstance(above, ast.arg | ast.AnnAssign):
+        return above.annotation is below
+    return isinstance(above, Function) and above.returns is below
 
 
 def _all(move: Move, output: Output, part: Old) -> str:
@@ -814,7 +908,7 @@ def documented(move: Move, output: Output) -> str:
     row = move.docs.get(output.name)
     first = [ast.get_docstring(part.tree, clean=True) or "" for part in output.parts]
     if row is None:
-        if len(output.parts) > 1 or output.name not in move.old:
+        if output.name.startswith(PACKAGE + ".") and output.name not in move.old:
             move.notes.append(f"docs.tsv: no sentence for {output.name}")
         sentence = first[0].partition("\n\n")[0]
     else:
@@ -853,7 +947,8 @@ def packages(move: Move) -> dict[str, str]:
         for module in sorted(modules):
             about = move.docs.get(module, ("", ""))
             tail = f" -> {about[0]}" if about[0] not in ("", "-") else ""
-            lines.append(f"- {module.rpartition('.')[2]}: {about[1]}{tail}")
+            line = f"- {module.rpartition('.')[2]}: {about[1]}{tail}"
+            lines.append(textwrap.fill(line, WIDTH - 1, subsequent_indent="  ", break_on_hyphens=False))
         made[folder] = '"""' + "\n".join(lines) + '\n"""\n'
     return made
 
@@ -893,6 +988,11 @@ def run(root: Path, *, check: bool) -> int:
         output.strings(part)
         texts[output.name] = edited(part.raw, output.edits[part.name]).decode()
     inits = packages(move)
+    for output in outputs:
+        entry = move.docs.get(output.name, ("-",))[0]
+        names = {move.renames.get((part.name, name), name) for part in output.parts for name in part.defined}
+        if entry not in {"-", *names}:
+            move.notes.append(f"docs.tsv: {output.name} has no {entry}")
     for line in dict.fromkeys(move.notes):
         print("note:", line)
     for line in dict.fromkeys(move.problems):
