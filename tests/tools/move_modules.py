@@ -30,6 +30,7 @@ PACKAGE = "memory_tui"
 DOTTED = re.compile(r"(?<![\w./-])memory_tui(?:\.\w+)+")
 IMPORTED = re.compile(r"from (memory_tui[\w.]*) import ([\w, ]*\w)")
 FILE = re.compile(r"(?<![\w.-])memory_tui/([\w/]+)\.py\b")
+READING_ORDER = re.compile(r"(?:\s|^)(?:The modules in|In) reading order:[^.]*\.")
 WIDTH = 120
 
 
@@ -196,6 +197,8 @@ class Move:
                 path.write_text(text.replace(row["old"], row["new"]), "utf-8")
             elif row["new"] and row["new"] in text:
                 continue
+            elif row.get("optional"):
+                self.notes.append(f"patch {when}: {row['file']} does not hold {row['old'][:70]!r}")
             else:
                 self.problems.append(f"patch {when}: {row['file']} does not hold {row['old'][:70]!r}")
 
@@ -405,7 +408,8 @@ class Output:
         taken = self._top_names()
         for module in dict.fromkeys(use[3] for use in self.uses):
             last, parent = module.rpartition(".")[2], module.rpartition(".")[0].rpartition(".")[2]
-            for name in [*asked[module], last, f"{parent}_{last}", f"{parent}_{last}_module"]:
+            second = f"{parent}_{last}" if parent != PACKAGE else f"{last}s"
+            for name in [*asked[module], last, second, f"{parent}_{last}_module"]:
                 if not self._hidden(name, module) and taken.get(name, module) == module:
                     self.prefixes[module] = name
                     taken[name] = module
@@ -603,6 +607,7 @@ class Output:
 
 def rewrite(move: Move, text: str, where: str) -> str:
     """`text` with dotted names, import statements and file names of the package as they are after the move."""
+    modules: dict[str, str] = {}
 
     def imported(match: re.Match[str]) -> str:
         lines: dict[str, list[str]] = {}
@@ -610,6 +615,7 @@ def rewrite(move: Move, text: str, where: str) -> str:
             name, _, local = (piece.strip() for piece in word.strip().partition(" as "))
             found = Module(f"{match[1]}.{name}") if f"{match[1]}.{name}" in move.old else move.attribute(match[1], name)
             if isinstance(found, Module) and found.name in move.new:
+                modules[local or name] = found.name
                 package, _, fresh = move.new[found.name].rpartition(".")
             elif isinstance(found, Symbol) and found.module in move.new:
                 package, fresh = move.new[found.module], move.fresh(found)
@@ -654,6 +660,10 @@ def rewrite(move: Move, text: str, where: str) -> str:
         return f"\0{len(holders) - 1}\0"
 
     text = IMPORTED.sub(hold, text)
+    for local, module in modules.items():
+        for (owner, name), fresh in move.renames.items():
+            if owner == module:
+                text = re.sub(rf"(?<![\w.]){local}\.{name}\b", f"{local}.{fresh}", text)
     text = DOTTED.sub(dotted, text)
     text = FILE.sub(file, text)
     return re.sub(r"\0(\d+)\0", lambda match: holders[int(match[1])], text)
@@ -913,7 +923,7 @@ def documented(move: Move, output: Output) -> str:
         sentence = first[0].partition("\n\n")[0]
     else:
         sentence = row[1]
-    more = [text.partition("\n\n")[2] for text in first]
+    more = [READING_ORDER.sub("", text.partition("\n\n")[2]).strip() for text in first]
     body = "\n\n".join(
         [sentence if len(sentence) < WIDTH - 6 else textwrap.fill(sentence, WIDTH - 3), *filter(None, more)]
     )
