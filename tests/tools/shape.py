@@ -283,21 +283,27 @@ KNOB = (
 import asyncio
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from tui_support import make_app, settled
+from tui_support import ask, make_app, press, settled
 async def turn():
-    app = make_app(Path({workspace!r}), query="vlan on the router")
+    app = make_app(Path({workspace!r}))
     async with app.run_test(size=(120, 36)) as pilot:
+        await ask(pilot, "omada vlan")
+        await press(pilot, "t", "l")
         await settled(pilot)
-        for key in {keys!r}:
-            await pilot.press(key)
-            await settled(pilot)
         begin(); sys.setprofile(profile)
-        await pilot.press("l")
+        await press(pilot, "l")
         await settled(pilot)
         sys.setprofile(None); end()
 asyncio.run(turn())
 """
 )
+
+
+def filled(code: str, **values: object) -> str:
+    """`code` with each `{name!r}` replaced by a value."""
+    for name, value in values.items():
+        code = code.replace(f"{{{name}!r}}", repr(value))
+    return code
 
 
 def runs(package: Package) -> dict[str, object]:
@@ -329,12 +335,12 @@ def runs(package: Package) -> dict[str, object]:
             + "find('materialize', 'memory_tui.demo.demo', 'memory_tui.demo')"
             + f"(pathlib.Path({workspace!r}), dt.date.today())"
         )
-        ran(CLI.format(arguments=[*shared, "index"]))
+        ran(filled(CLI, arguments=[*shared, "index"]))
         for name, code in {
-            "memory-tui search": CLI.format(arguments=[*shared, "search", "vlan on the router"]),
-            "warm Engine.search": WARM.format(workspace=workspace, index=index),
-            "remember": CLI.format(arguments=[*shared, "remember", "--yes", "The router has a new name."]),
-            "knob turn": KNOB.format(tests=str(package.root / "tests"), workspace=workspace, keys=["2", "t"]),
+            "memory-tui search": filled(CLI, arguments=[*shared, "search", "vlan on the router"]),
+            "warm Engine.search": filled(WARM, workspace=workspace, index=index),
+            "remember": filled(CLI, arguments=[*shared, "remember", "--yes", "The router has a new name."]),
+            "knob turn": filled(KNOB, tests=str(package.root / "tests"), workspace=workspace),
         }.items():
             modules = ran(code)
             found[f"modules executed by {name}"] = len(modules) if not modules[0].startswith("failed") else modules[0]
