@@ -112,6 +112,7 @@ class Move:
         self.notes: list[str] = []
         self.patches = tomllib.loads((HERE / "patches.toml").read_text("utf-8"))
         self._command_groups()
+        self._sections()
         self._patch("before")
         self.old: dict[str, Old] = {}
         for path in sorted((root / PACKAGE).rglob("*.py")):
@@ -163,8 +164,10 @@ class Move:
         for name, olds in self.groups.items():
             for old in olds:
                 self.new[old] = name
-        for name in self.old:
-            if name not in self.new and name not in self.dropped:
+        for name, old in self.old.items():
+            if name not in self.new and old.package and len(old.tree.body) == 1:
+                self.dropped.add(name)
+            elif name not in self.new and name not in self.dropped:
                 self.notes.append(f"not in the table, stays where it is: {name}")
                 self.new[name] = name
                 self.groups.setdefault(name, []).append(name)
@@ -188,6 +191,21 @@ class Move:
             "from collections.abc import ", "from collections.abc import Callable, ", 1
         )
         path.write_text(text, "utf-8")
+
+    def _sections(self) -> None:
+        """Sections of pyproject.toml that are replaced whole: all of what begins with their name."""
+        for row in self.patches.get("section", []):
+            path = self.root / row["file"]
+            text = path.read_text("utf-8")
+            name = row["start"].strip("[]")
+            parts = re.split(r"(?m)^(?=\[)", text)
+            mine = [part for part in parts if part.lstrip("[").startswith(name)]
+            if not mine:
+                self.problems.append(f"{row['file']} has no {row['start']}")
+                continue
+            at = parts.index(mine[0])
+            rest = [part for part in parts if part not in mine]
+            path.write_text("".join([*rest[:at], row["new"].lstrip("\n"), *rest[at:]]), "utf-8")
 
     def _patch(self, when: str) -> None:
         for row in self.patches.get(when, []):
