@@ -32,6 +32,12 @@ IMPORTED = re.compile(r"from (memory_tui[\w.]*) import ([\w, ]*\w)")
 FILE = re.compile(r"(?<![\w.-])memory_tui/([\w/]+)\.py\b")
 READING_ORDER = re.compile(r"(?:\s|^)(?:The modules in|In) reading order:[^.]*\.")
 WIDTH = 120
+MOVED = """Rename the modules that keep most of their text
+
+Only places change here; the next commit makes the package work again. So `git log --follow` keeps one history a file."""
+MERGED = """Merge every module into its room
+
+Each concept is one module: what was cut into slices stands together, imports lead there, no behaviour changes."""
 
 
 @dataclass(frozen=True)
@@ -981,7 +987,7 @@ def packages(move: Move) -> dict[str, str]:
     return made
 
 
-def run(root: Path, *, check: bool) -> int:
+def run(root: Path, *, check: bool, commits: bool) -> int:
     """Do the move; returns the exit code."""
     move = Move(root)
     outputs: list[Output] = []
@@ -1031,11 +1037,11 @@ def run(root: Path, *, check: bool) -> int:
     )
     if move.problems or check:
         return 1 if move.problems else 0
-    write(move, outputs, texts, inits)
+    write(move, outputs, texts, inits, commits=commits)
     return 0
 
 
-def write(move: Move, outputs: list[Output], texts: dict[str, str], inits: dict[str, str]) -> None:
+def write(move: Move, outputs: list[Output], texts: dict[str, str], inits: dict[str, str], *, commits: bool) -> None:
     """Put the new files where they belong; the largest old part of each is moved by git, so that its history stays."""
     root = move.root
 
@@ -1057,13 +1063,21 @@ def write(move: Move, outputs: list[Output], texts: dict[str, str], inits: dict[
     aside.mkdir()
     for number, (source, _) in enumerate(waiting):
         git("mv", str(source), str(aside / str(number)))
+    taken = {target for _, target in waiting}
     for path in gone:
-        git("rm", "--quiet", "-f", str(path))
+        if path in taken:
+            git("rm", "--quiet", "-f", str(path))
     for number, (_, target) in enumerate(waiting):
         target.parent.mkdir(parents=True, exist_ok=True)
         git("mv", str(aside / str(number)), str(target))
     if aside.exists():
         aside.rmdir()
+    if commits:
+        # A commit of its own for what only changes its place: a file that is renamed and grown at once has no history.
+        git("commit", "--quiet", "-m", MOVED)
+    for path in gone:
+        if path not in taken:
+            git("rm", "--quiet", "-f", str(path))
     for name, text in texts.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -1099,6 +1113,8 @@ def write(move: Move, outputs: list[Output], texts: dict[str, str], inits: dict[
     for words in steps:
         subprocess.run([sys.executable, "-m", "ruff", *words, PACKAGE, "tests", "screenshots"], cwd=root, check=False)
     git("add", "-A", PACKAGE, "tests", "screenshots", "pyproject.toml", *move.patches["texts"])
+    if commits:
+        git("commit", "--quiet", "-m", MERGED)
     long = {
         name: len((root / name).read_text("utf-8").splitlines()) for name in texts if name.startswith(PACKAGE + "/")
     }
@@ -1116,8 +1132,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("root", nargs="?", default=str(HERE.parents[1]), help="the checkout (default: this one)")
     parser.add_argument("--check", action="store_true", help="only say what is in the way")
+    parser.add_argument("--commits", action="store_true", help="commit the pure renames, then everything else")
     given = parser.parse_args()
-    return run(Path(given.root).resolve(), check=given.check)
+    return run(Path(given.root).resolve(), check=given.check, commits=given.commits)
 
 
 if __name__ == "__main__":
