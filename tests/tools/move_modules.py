@@ -34,7 +34,7 @@ READING_ORDER = re.compile(r"(?:\s|^)(?:The modules in|In) reading order:[^.]*\.
 WIDTH = 120
 MOVED = """Rename the modules that keep most of their text
 
-Only places change here; the next commit makes the package work again. So `git log --follow` keeps one history a file."""
+Only places change here; the next commit makes the package work again. So `git log --follow` keeps a history."""
 MERGED = """Merge every module into its room
 
 Each concept is one module: what was cut into slices stands together, imports lead there, no behaviour changes."""
