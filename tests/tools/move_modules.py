@@ -821,7 +821,8 @@ def merged(move: Move, output: Output) -> str:
         code = "\n\n".join(typed_code)
         block = "if TYPE_CHECKING:\n" + textwrap.indent("\n".join(sorted(typed)) + f"\n\n{code}", "    ")
     return (
-        "\n\n".join(piece for piece in ["\n".join(head) + f"\n\n{top}\n\n{block}", *bodies] if piece.strip()) + "\n"
+        "\n\n".join(piece for piece in [("\n".join(head) + f"\n\n{top}\n\n{block}").rstrip(), *bodies] if piece.strip())
+        + "\n"
     )
 
 
