@@ -23,8 +23,8 @@ PACKAGE = "memory_tui"
 HOOKS = ("do_", "on_", "action_")
 LISTS = {
     "providers": ("openai", "gemini", "voyage", "mistral", "ollama", "builtin"),
-    "knobs": ("minScore", "candidateMultiplier", "halfLifeDays", "mmr.lambda"),
-    "inbox kinds": ("duplicate", "near-duplicate", "dead-path", "passed-date", "promotion"),
+    "knobs": ("query.minScore", "query.maxResults", "query.hybrid.mmr.lambda", "recency.weight", "dateBoost"),
+    "inbox kinds": ("bad date", "near duplicate", "paraphrase", "stale date", "dead path", "over budget"),
     "overlay views": ("doctor", "storage", "sessions", "recalls", "history", "help"),
 }
 """A place spells a list when one of its functions, classes or assignments names at least three of these."""
@@ -287,6 +287,7 @@ from tui_support import ask, make_app, press, settled
 async def turn():
     app = make_app(Path({workspace!r}))
     async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
         await ask(pilot, "omada vlan")
         await press(pilot, "t", "l")
         await settled(pilot)
