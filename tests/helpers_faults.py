@@ -161,7 +161,17 @@ class Losing(Counting):
         key = status.st_dev, status.st_ino
         if key not in self._dirty:
             handle = os.open(f"/proc/self/fd/{descriptor}", os.O_PATH)
-            self._dirty[key] = handle, Path(f"/proc/self/fd/{descriptor}").read_bytes()
+            self._dirty[key] = handle, self._contents(descriptor, status.st_size)
+
+    @staticmethod
+    def _contents(descriptor: int, size: int) -> bytes:
+        try:
+            # To open a file that is held under a lease would wait for the lease to end.
+            return os.pread(descriptor, size, 0)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            return Path(f"/proc/self/fd/{descriptor}").read_bytes()
 
     def _where(self, path, at) -> Path:
         return Path(path) if at is None else Path(f"/proc/self/fd/{at}").readlink() / path

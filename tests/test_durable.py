@@ -55,6 +55,13 @@ def texts(notes: Path) -> dict[str, bytes]:
     return {str(path.relative_to(notes)): path.read_bytes() for path in sorted(notes.rglob("*.md"))}
 
 
+@pytest.fixture(autouse=True)
+def _nobody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for the rest of a line, or for a late program, is no part of these tests."""
+    monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.curate.swap.HALF_SECONDS", 0.0)
+
+
 def at_work(notes: Path) -> Curator:
     return curator(notes, clock=lambda: NOW)
 
