@@ -95,7 +95,8 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
                 "$text-warning" if facts.who.answers else "$text-error",
             )
         )
-    if facts.mode in LOST:
+    # While the first vectors are made nothing is lost; what the provider cannot do stands before it.
+    if facts.mode in LOST and facts.chunks and progress is None:
         parts.append(Part(*LOST[facts.mode], 83, "$text-warning"))
     there = f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}"
     if facts.lost_notes is not None:
