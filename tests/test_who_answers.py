@@ -210,6 +210,10 @@ def by_commands(run: Run, who: Who) -> None:
         assert found["standing"] in fresh
         assert (found["reason"], told(found["fallback"])) == (who.reason, told(who.instead))
     assert told(report["fallback"]) == told(supply["fallback"]) == told(who.instead)
+    if not who.fine:
+        # No row of the table says of a provider what the record denies.
+        at_work = [link["name"] for link in supply["links"] if link["state"] == "in use"]
+        assert at_work == ([who.answers] if who.answers else [])
     answer = json.loads(run("search", "--json", QUESTION)[1])
     assert (answer["mode"], told(answer["fallback"])) == (who.mode, told(who.instead))
     assert told(json.loads(run("index", "--json")[1])["fallback"]) == told(who.instead)

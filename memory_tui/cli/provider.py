@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import time
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.cli.common import Declare, Run, opened
+from memory_tui.embed.who import as_recorded
 
 if TYPE_CHECKING:
     from memory_tui.consent import Agreement
@@ -49,7 +51,8 @@ def _provider(given: argparse.Namespace) -> int:
         )
         agreed = embedding.agree(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
         tried = embedding.try_out(given.test) if hasattr(given, "test") else None
-        links, agreements, who = embedding.links(), embedding.agreements(), embedding.who()
+        agreements, who = embedding.agreements(), embedding.who()
+        links = tuple(as_recorded(link, who) for link in embedding.links())
         if hasattr(given, "json"):
             report.data(
                 {
@@ -91,7 +94,7 @@ def _lines(
             lines.append(f"    Asked again at {_time(link.next_try)}.")
         if link.calls:
             lines.append(f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts.")
-    if who.fallback is not None and who.retry_at:
+    if who.fallback is not None and who.retry_at and who.retry_at > time.time():
         lines.append(f"{who.fallback.source} is asked again at {_time(who.retry_at)}.")
     lines += [f"No longer agreed: {made.provider} at {made.host}." for made in revoked]
     lines += [

@@ -75,7 +75,9 @@ class ProviderFailure(ProviderError):
     """
 
     def __init__(self, state: State, message: str, next_step: str = "", retry_after: float | None = None) -> None:
-        super().__init__(message, next_step or ADVICE[state])
+        # What comes from a program ends as it likes, and more is said behind it.
+        ended = message if message.rstrip().endswith((".", "!", "?", ":")) else f"{message.rstrip()}."
+        super().__init__(ended, next_step or ADVICE[state])
         self.state = state
         self.retry_after = retry_after
         self.next_try: float | None = None

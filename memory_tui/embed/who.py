@@ -6,7 +6,7 @@ The first line, the State pane, `status`, `provider`, `doctor`, `index`, `search
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memory_tui.embed.failure import State
@@ -261,3 +261,17 @@ def _is_of(last: LastFailure, link: LinkState) -> bool:
 
 def _time(at: float) -> str:
     return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def as_recorded(link: LinkState, who: Who) -> LinkState:
+    """`link`, whose process has asked nobody yet, with what the record `who` keeps of an earlier one."""
+    if link.calls or link.error or link.state == "passed over":
+        return link
+    if who.standing == "fallback" and who.fallback is not None:
+        if link.name == who.fallback.source:
+            return replace(link, state="given up", detail=who.reason, next_step=who.next_step)
+        if link.name == who.fallback.to:
+            return replace(link, state="in use", detail="answers")
+    if who.standing in ("failed", "fallback failed") and link.state == "in use":
+        return replace(link, state="failing", detail=who.reason, next_step=who.next_step)
+    return link

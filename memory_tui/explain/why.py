@@ -150,7 +150,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[Line]:
     if candidate.date_points:
         day = f"the query names {trace.plan.day.removeprefix('-')}"
         lines.append(Line("day", day, "+", candidate.date_points, digits.total))
-    above = "above 1, because age and day add to what vector and text give" if candidate.score > 1 else ""
+    above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
     lines.append(Line("score", above, "=", candidate.score))
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
