@@ -18,6 +18,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has nei
 
 ENDING = [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT]
 READY = "chunks in"
+MANY = 4000
+"""Files that take seconds to index, so that a key pressed meanwhile comes in the middle on a busy machine too."""
 
 
 def app(tmp_path: Path, *arguments: str, **given: int) -> Terminal:
@@ -107,7 +109,7 @@ def test_a_stopped_app_comes_back_and_leaves_the_terminal_in_order(tmp_path: Pat
 def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
-    for i in range(1500):
+    for i in range(MANY):
         lines = [f"- line {line} of the router and its network {i * 31 + line * 17}" for line in range(20)]
         (notes / f"{i}.md").write_text("\n".join([f"# {i}", "", *lines, ""]))
     index = ["--workspace", str(notes), "--extra", ".", "--index", str(tmp_path / "index.sqlite")]
@@ -117,7 +119,7 @@ def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path: Path) -> None:
         shown = terminal.text()
         terminal.type("\x03")
         assert terminal.ended() == 130
-        assert "of 1,500 files" in shown
+        assert f"of {MANY:,} files" in shown
         assert terminal.text().splitlines()[-1] == (
             "memory-tui: stopped by ctrl+c. What is indexed so far stays; memory-tui index goes on from there."
         )
@@ -126,12 +128,11 @@ def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path: Path) -> None:
         [*command, "index", "--json", *index], env={**os.environ, **homes(tmp_path)}, capture_output=True, check=True
     )
     done = json.loads(ran.stdout)
-    # On a slow machine everything may have been indexed before the key came through.
-    assert done["indexed"] < 1500
+    assert 0 < done["indexed"] < MANY
     assert ran.stderr == b"", "a pipe gets no progress"
     asked = [*command, "status", "--json", *index]
     status = subprocess.run(asked, env={**os.environ, **homes(tmp_path)}, capture_output=True, check=True)
-    assert json.loads(status.stdout)["freshness"]["fresh"] == 1500
+    assert json.loads(status.stdout)["freshness"]["fresh"] == MANY
 
 
 @pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)

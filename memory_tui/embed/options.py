@@ -86,7 +86,7 @@ def no_progress(progress: Progress) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What is said of one provider for all that use it: `logins` come before its variable, `spare_keys` after it."""
+    """Settings of one provider for all who use it: `logins` come before its variable, `spare_keys` after it."""
 
     base_url: str = field(default="", repr=False)
     logins: tuple[Secret, ...] = ()
@@ -95,7 +95,7 @@ class Shared:
 
 
 def nothing_shared(provider: str) -> Shared:
-    """What is said of providers where nothing is."""
+    """Settings of providers where the configuration has none."""
     del provider
     return Shared()
 
@@ -106,7 +106,7 @@ class ProviderSettings:
 
     `requested` is a provider's name, or auto. `model` is the requested provider's; a fallback has its own default.
     `api_keys` come before the environment, and are tried in turn where the provider allows several. `env` looks a
-    variable up, `spare_keys` are used where it has none. `shared` is what is said of a provider for everything that
+    variable up, `spare_keys` are used where it has none. `shared` holds the settings of a provider for everything that
     uses it. `may_send` tells whether a person agreed that notes go to a provider at a host; it is asked before
     each call, and not about this machine.
     """
@@ -139,7 +139,7 @@ class ProviderSettings:
         return self.requested in ("", "auto")
 
     def with_shared(self, name: str) -> ProviderSettings:
-        """These settings with what is said of the provider called `name` for everything, where they say nothing."""
+        """These settings, completed by those that the provider `name` has for everything."""
         said = self.shared(name)
         return replace(
             self,
