@@ -177,7 +177,7 @@ def test_vectors_that_were_paid_for_before_a_failure_are_kept(memory, monkeypatc
     memory.provider = Half()
     memory.settings = memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test")
     memory.write("memory/long.md", text_of(400, "long"))
-    assert memory.sync().error == "the line was cut"
+    assert memory.sync().error == "the line was cut."
     assert memory.store.counts().cached == before + 3
 
 

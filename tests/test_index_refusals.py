@@ -72,7 +72,7 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 def test_it_is_asked_for_once(memory):
-    assert memory.sync().error == "too long for me"
+    assert memory.sync().error == "too long for me."
     assert asked(memory) == 2, "with the others, and alone"
     assert memory.store.counts().chunks - memory.store.counts().embedded == 1
     for _ in range(3):

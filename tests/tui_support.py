@@ -80,13 +80,18 @@ def undone(screen: Screen[object]) -> list[str]:
     return [name for name in _TODO if getattr(screen, name)]
 
 
+def seen_through(app: MemoryApp) -> list[Screen[object]]:
+    """The screens that show behind the current one; Textual lays out nothing that an opaque screen covers."""
+    return [] if app.screen.styles.background.a == 1 else list(app._background_screens)
+
+
 def undrawn(app: MemoryApp) -> str:
     """What message is not handled or what change not on the screen; empty when there is none."""
     if not app.typed_ahead.resting:
         return "a key"
     if busy := [node for node in [app, *app._registry] if not is_waiting(node)]:
         return f"messages of {busy[0]}"
-    for screen in (app.screen, *app._background_screens):
+    for screen in (app.screen, *seen_through(app)):
         if left := undone(screen):
             return f"the picture of {screen}: {', '.join(left)}"
     return "a resize" if app._resize_event is not None else ""
