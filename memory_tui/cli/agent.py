@@ -1,216 +1,302 @@
-"""The commands for agents: an MCP server, and the log of what agents asked."""
+"""The commands that a host calls around a session: the prompt, the flush before compaction, and the hooks."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import datetime as dt
 import sys
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Declare, Run, options, positive
-from memory_tui.errors import QueryError, SettingError
+from memory_tui.cli.common import Declare, Run, moment, opened, options, positive
+from memory_tui.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
 
 if TYPE_CHECKING:
-    from memory_tui.agent.recall_log import Entry, Log
-    from memory_tui.agent.replay import Replay
+    from memory_tui.agent import flush
+    from memory_tui.agent.claude_code import Event
+    from memory_tui.agent.prompt import Opening
+    from memory_tui.curate.budget import Host
     from memory_tui.engine import Engine
-
-_PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
+    from memory_tui.launch import Choices
 
 
 def add(command: Declare) -> None:
     """Declare the commands."""
-    served = command("mcp", "serve memory_search and memory_get to an agent (MCP over standard input and output)")
-    served.add_argument(
-        "--citations",
-        choices=["auto", "on", "off"],
-        help="whether hits name their source (default: memory.citations; auto: in direct chats)",
+    prompt = command("prompt", "print what an agent is told about its memory, and the notes a session starts with")
+    prompt.add_argument(
+        "--mode", choices=["full", "minimal"], default="full", help="minimal is for sub-agents: no section, no notes"
     )
-    served.add_argument("--session-key", metavar="KEY", help="the session that auto goes by, like agent:main:main")
-    served.add_argument(
-        "--max-chars",
-        type=positive,
-        metavar="N",
-        help="most characters of snippets in one answer (default: recall.maxInjectedChars)",
-    )
-    served.add_argument(
-        "--log-recalls",
-        action="store_true",
-        help="write down what agents ask and get, on this machine only (or recall.log=true)",
-    )
-    served.add_argument(
-        "--print-config",
-        nargs="?",
-        const="claude-code",
-        metavar="CLIENT",
-        help="print the entry for claude-code, codex or openclaw, and serve nothing",
-    )
-    logged = command("recall-log", "what agents asked, what they got, and what they would get now")
-    logged.add_argument("id", nargs="?", help="one recall, by the start of its id, or last")
-    logged.add_argument("--why", metavar="PATH[:LINE]", help="why that recall did, or did not, find this note")
-    logged.add_argument("-n", "--newest", type=positive, metavar="N", help="how many are listed (default: 20)")
-    logged.add_argument(
-        "--clear", action="store_true", help="delete the log of this workspace, and the marks of your own recalls"
-    )
+    prompt.add_argument("--citations", choices=["auto", "on", "off"], help="default: as configured")
+    prompt.add_argument("--session", metavar="KEY", help="session key; MEMORY.md is for direct chats only")
+    prompt.add_argument("--no-files", action="store_true", help="only the section")
+    flushed = command("flush", "whether a session should write down what it knows now, and the turn that does it")
+    flushed.add_argument("--session", metavar="ID", help="session id (default: the name of the transcript)")
+    flushed.add_argument("--transcript", metavar="FILE", help="its transcript, JSON Lines")
+    flushed.add_argument("--tokens", type=positive, metavar="N", help="tokens of the session as the host counts them")
+    flushed.add_argument("--next-tokens", type=positive, metavar="N", help="estimate of the coming message")
+    flushed.add_argument("--context-window", type=positive, metavar="N", help="default: as configured, else 200000")
+    flushed.add_argument("--model", metavar="PROVIDER/ID", help="a model whose window the configuration knows")
+    flushed.add_argument("--compactions", type=int, metavar="N", help="how often it was compacted")
+    flushed.add_argument("--heartbeat", action="store_true", help="it is a heartbeat run")
+    flushed.add_argument("--cli-provider", action="store_true", help="the provider manages its own context")
+    flushed.add_argument("--sandboxed", action="store_true", help="the workspace cannot be written")
+    flushed.add_argument("--done", action="store_true", help="remember that it was flushed in this cycle")
+    hook = command("hook", "answer a host's hook: session-memory or claude-code")
+    hook.add_argument("name", choices=["session-memory", "claude-code"])
+    hook.add_argument("--transcript", metavar="FILE", help="session-memory: the conversation")
+    hook.add_argument("--session", metavar="ID", help="session-memory: session id")
+    hook.add_argument("--key", metavar="KEY", help="session-memory: session key")
+    hook.add_argument("--reason", metavar="TEXT", help="session-memory: what ended it, such as /new")
+    hook.add_argument("--messages", type=positive, metavar="N", help="how many messages (default: as configured)")
+    hook.add_argument("--settings", action="store_true", help="claude-code: print what its settings.json needs")
 
 
-# --- the server ----------------------------------------------------------------------------------------------------
+# --- prompt --------------------------------------------------------------------------------------------------------
 
 
-def _mcp(given: argparse.Namespace) -> int:
-    if hasattr(given, "print_config"):
-        return _print_config(given)
-    from memory_tui.agent import sdk
-
-    if sys.stdin.isatty():
-        sys.stderr.write(
-            "memory-tui: an agent starts this and speaks MCP to it; --print-config prints the entry for "
-            "yours. Ctrl+C ends it.\n"
-        )
-    sdk.load()
-    from memory_tui.agent.host import Host, Wishes
-    from memory_tui.agent.server import serve
-
-    def open_memory() -> Engine:
-        from memory_tui.engine import Engine
-
-        return Engine.open(options(given))
-
-    serve(
-        Host(
-            open_memory,
-            Wishes(
-                citations=getattr(given, "citations", None),
-                session_key=getattr(given, "session_key", ""),
-                max_injected_chars=getattr(given, "max_chars", None),
-                log=True if hasattr(given, "log_recalls") else None,
-                disabled=_disabled(given),
-            ),
-        )
-    )
-    return 0
-
-
-def _disabled(given: argparse.Namespace) -> str:
-    """Why the configuration gives the agent no memory search; what is wrong with it is told at the first question."""
-    from memory_tui import launch
-    from memory_tui.errors import MemoryTuiError
-
-    try:
-        return launch.choose(options(given)).config.disabled
-    except MemoryTuiError:
-        return ""
-
-
-def _print_config(given: argparse.Namespace) -> int:
+def _prompt(given: argparse.Namespace) -> int:
     from memory_tui import report
-    from memory_tui.agent import entries
+    from memory_tui.agent import citations
+    from memory_tui.agent import prompt as prompts
 
-    if given.print_config not in entries.CLIENTS:
-        raise SettingError(
-            f"There is no entry for {given.print_config!r}.", f"Choose one of {', '.join(entries.CLIENTS)}."
+    with opened(given) as engine:
+        mode = getattr(given, "citations", "") or citations.mode_of(engine.plan.config.value("memory.citations"))
+        private = citations.chat(getattr(given, "session", "")) == "direct"
+        minimal = given.mode == "minimal"
+        section = _section(engine.plan, mode, minimal=minimal)
+        notes = () if minimal or hasattr(given, "no_files") else _opening(engine, given, private)
+    if hasattr(given, "json"):
+        report.data(
+            {
+                "section": section,
+                "citations": mode,
+                "mode": given.mode,
+                "private": private,
+                "disabled": engine.plan.config.disabled,
+                "files": [{"path": note.path, "text": note.text, "cut": note.cut} for note in notes],
+            }
         )
-    report.text(entries.entry(given.print_config, _arguments(given)).split("\n"))
+    else:
+        report.text("\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
     return 0
 
 
-def _arguments(given: argparse.Namespace) -> list[str]:
-    """What was said on this command line, with whole paths, for another one; the workspace is named in any case."""
-    from pathlib import Path
+def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[Opening, ...]:
+    from dataclasses import replace
 
-    from memory_tui import launch
+    from memory_tui.agent.prompt import opening
+    from memory_tui.curate import budget
 
-    words: list[str] = []
-    if not {"workspace", "agent", "config"} & vars(given).keys():
-        words += ["--workspace", str(launch.plan(options(given)).workspace.absolute())]
-    for name in (*_PASSED, "citations", "session_key", "max_chars"):
-        if hasattr(given, name):
-            value = str(getattr(given, name))
-            is_path = name in ("workspace", "config", "index")
-            words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
-    for item in getattr(given, "set", ()):
-        words += ["--set", item]
-    return words + [f"--{name.replace('_', '-')}" for name in ("read_only", "log_recalls") if hasattr(given, name)]
+    def read(path: str) -> str | None:
+        try:
+            return engine.read(path).text
+        except (PathRefused, Unreadable):
+            return None
+
+    host = budget.hosts(engine.plan.config)[0]
+    found = opening(read, _now(engine.plan, given).date(), private=private)
+    return tuple(replace(note, text=text, cut=text != note.text) for note in found for text in [_kept(note, host)])
 
 
-# --- the log -------------------------------------------------------------------------------------------------------
+def _kept(note: Opening, host: Host) -> str:
+    from memory_tui.curate import budget
+
+    return budget.kept(note.text, host, Path(note.path).name)
 
 
-def _recall_log(given: argparse.Namespace) -> int:
+def _section(choices: Choices, mode: str, *, minimal: bool = False) -> str:
+    """The recall rule; empty where the configuration gives the agent no memory search, which is said on stderr."""
+    from memory_tui.agent.prompt import recall_section
+
+    if choices.config.disabled:
+        sys.stderr.write(f"memory-tui: {choices.config.disabled}\n")
+        return ""
+    return recall_section(mode, minimal=minimal)
+
+
+def _now(choices: Choices, given: argparse.Namespace) -> dt.datetime:
+    """The time, in the time zone of the user."""
+    from memory_tui.agent.session_hook import time_zone
+
+    at = moment(given)
+    zone = time_zone(choices.config)
+    return (
+        dt.datetime.now(zone).astimezone(zone) if at is None else dt.datetime.fromtimestamp(at, dt.UTC).astimezone(zone)
+    )
+
+
+# --- flush ---------------------------------------------------------------------------------------------------------
+
+
+def _flush(given: argparse.Namespace) -> int:
     from memory_tui import launch, report
-    from memory_tui.agent import log_file, marks, recall_lines, recall_log
-    from memory_tui.explain.record import plain
+    from memory_tui.agent import flush, sessions
 
-    workspace = launch.choose(options(given)).workspace
-    place, marked = recall_log.place(workspace), marks.place(workspace)
-    if hasattr(given, "clear"):
-        report.text(
+    choices = launch.choose(options(given))
+    transcript = Path(given.transcript).expanduser() if hasattr(given, "transcript") else None
+    session = getattr(given, "session", "") or (transcript.stem if transcript else "")
+    if not session:
+        return _every(choices, given)
+    kept = sessions.kept_of(choices.agent, session, transcript)
+    if hasattr(given, "done"):
+        sessions.State(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
+        if hasattr(given, "json"):
+            report.data({"session": session, "done": True})
+        return 0
+    rules = sessions.rules_of(choices.config)
+    window = getattr(given, "context_window", 0) or sessions.window_of(choices.config, getattr(given, "model", ""))
+    asked = _session(given, kept, transcript, flush.threshold(window, rules))
+    may_write = not hasattr(given, "sandboxed") and sessions.writable(choices.config, session)
+    run = flush.Run(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
+    decision = flush.decide(rules, asked, run, window)
+    turn = _turn(rules, choices, given) if decision.flush else None
+    if hasattr(given, "json"):
+        report.data({"session": session, **asdict(decision), "turn": asdict(turn) if turn else None})
+    else:
+        report.text([f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}."])
+        report.text(["", turn.prompt, "", turn.system_prompt] if turn else ())
+    return 0
+
+
+def _session(given: argparse.Namespace, kept: object, transcript: Path | None, limit: int) -> flush.Session:
+    from dataclasses import replace
+
+    from memory_tui.agent import flush, sessions
+
+    known = kept if isinstance(kept, sessions.Kept) else sessions.Kept()
+    if hasattr(given, "compactions"):
+        known = replace(known, compactions=given.compactions)
+    if hasattr(given, "tokens"):
+        known = replace(known, tokens=given.tokens, fresh=True)
+    coming = getattr(given, "next_tokens", 0)
+    if transcript is not None:
+        return sessions.session_of(transcript, known, limit, coming)
+    return flush.Session(
+        total_tokens=known.tokens,
+        fresh=known.fresh,
+        next_tokens=coming,
+        compactions=known.compactions,
+        flushed_in=known.flushed_in,
+    )
+
+
+def _turn(rules: flush.Rules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
+    from memory_tui.agent import flush
+
+    now = _now(choices, given)
+    return flush.turn(rules, f"{now:%Y-%m-%d}", f"{now:%Y-%m-%d %H:%M %Z}".strip())
+
+
+def _every(choices: Choices, given: argparse.Namespace) -> int:
+    """How near every session of the agent is to its flush."""
+    from memory_tui import report
+    from memory_tui.agent import sessions
+
+    found = sessions.near(choices.config)
+    if hasattr(given, "json"):
+        report.data(
             [
-                "Deleted." if log_file.clear(place) else "There is no recall log.",
-                *(["The marks of your own recalls are deleted too."] if log_file.clear(marked) else []),
+                {
+                    "session": one.session,
+                    "transcript": str(one.transcript),
+                    **asdict(one.decision),
+                    "flushedAt": one.flushed_at,
+                }
+                for one in found
             ]
         )
         return 0
-    log = recall_log.read(place)
-    if hasattr(given, "id"):
-        return _one(given, _found(log, given.id))
-    if hasattr(given, "why"):
-        raise QueryError("Which recall is meant?", "Name it: memory-tui recall-log last --why PATH.")
-    newest = log.entries[-getattr(given, "newest", 20) :]
-    if hasattr(given, "json"):
-        report.data({"path": str(place), "recalls": plain(newest), "total": len(log.entries), "unread": log.unread})
-    else:
-        report.text(recall_lines.listing(newest, log, place))
+    report.text(
+        [f"{one.session}: {'flush now' if one.decision.flush else 'no flush'}: {one.decision.detail}." for one in found]
+        or [f"No sessions in {sessions.folder(choices.agent)}; name one with --transcript."]
+    )
     return 0
 
 
-def _found(log: Log, name: str) -> Entry:
-    entry = log.find(name)
-    if entry is None:
-        raise QueryError(f"No recall in the log has an id like {name!r}.", "memory-tui recall-log lists them.")
-    return entry
+# --- hooks ---------------------------------------------------------------------------------------------------------
 
 
-def _one(given: argparse.Namespace, entry: Entry) -> int:
-    """One recall: what it got, what it would get now, and why a note is, or is not, in it."""
+def _hook(given: argparse.Namespace) -> int:
+    return _session_memory(given) if given.name == "session-memory" else _claude_code(given)
+
+
+def _session_memory(given: argparse.Namespace) -> int:
     from memory_tui import report
-    from memory_tui.agent import recall_lines, replay
-    from memory_tui.agent.prompt import SEARCH
+    from memory_tui.agent import session_hook
 
-    if entry.tool != SEARCH:
-        raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
-    asked = options(given)
-    from memory_tui.engine import Engine
-
-    # Ages are counted from the moment of the question, unless another one was asked for.
-    with Engine.open(asked if asked.now is not None else dataclasses.replace(asked, now=entry.at)) as engine:
-        engine.plan.require_enabled()
-        engine.catch_up()
-        found = replay.replay(engine, entry)
-        if hasattr(given, "why"):
-            return _why(given, engine, found)
-        if hasattr(given, "json"):
-            report.data(replay.record(found))
-        else:
-            report.text(recall_lines.replayed(found))
-    return 0
-
-
-def _why(given: argparse.Namespace, engine: Engine, found: Replay) -> int:
-    from memory_tui import report
-    from memory_tui.explain import outline, place, record
-    from memory_tui.explain.flips import flips
-    from memory_tui.explain.rephrase import of_answer
-
-    path, line = place.parse(given.why)
-    answer = engine.why(found.evidence, path, line, found.settings)
-    changes = None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.with_profile)
-    questions = of_answer(engine.gather, answer)
+    if not hasattr(given, "transcript"):
+        raise SettingError("Which conversation?", "Name its transcript with --transcript.")
+    transcript = Path(given.transcript).expanduser()
+    session_hook.require(transcript)
+    with opened(given) as engine:
+        path, why = _saved(
+            engine, given, transcript, getattr(given, "session", transcript.stem), getattr(given, "reason", "")
+        )
     if hasattr(given, "json"):
-        report.data(record.why(answer, changes, questions))
+        report.data({"path": str(path) if path else None, "slug": why})
     else:
-        report.text(outline.answer(answer, changes, questions))
+        report.text([f"Wrote {path}." if path else "Nothing was said in this session; no note was written."])
     return 0
 
 
-RUN: dict[str, Run] = {"mcp": _mcp, "recall-log": _recall_log}
+def _saved(
+    engine: Engine, given: argparse.Namespace, transcript: Path, session: str, reason: str
+) -> tuple[Path | None, str]:
+    """Write the note of a session; its path (None when nothing was said), and where its name is from."""
+    from memory_tui.agent import session_hook, slug
+
+    if engine.read_only:
+        raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
+    configured = engine.plan.config.value("hooks.internal.entries.session-memory.messages")
+    count = getattr(given, "messages", 0) or (configured if isinstance(configured, int) else session_hook.MESSAGES)
+    content = session_hook.conversation(session_hook.messages(transcript, count))
+    if not content:
+        return None, ""
+    found, why = slug.ask(content)
+    ended = session_hook.Ended(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
+    return session_hook.save(engine.workspace, ended, content, found), f"time: {why}" if why else "model"
+
+
+def _claude_code(given: argparse.Namespace) -> int:
+    from memory_tui import report
+    from memory_tui.agent import claude_code
+
+    if hasattr(given, "settings"):
+        report.data(claude_code.settings())
+        return 0
+    try:
+        happened = claude_code.event(sys.stdin.read())
+        if not hasattr(given, "workspace"):
+            given.workspace = str(claude_code.workspace(happened.folder))
+        answer = _answered(given, happened)
+    except MemoryTuiError as error:
+        # Exit code 2 would stop what the host was about to do; a note that cannot be read is no reason for that.
+        print(f"memory-tui: {error.message}", file=sys.stderr)  # noqa: T201
+        return 1
+    if answer:
+        report.data(answer)
+    return 0
+
+
+def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
+    from memory_tui.agent import citations, claude_code
+    from memory_tui.agent import prompt as prompts
+
+    if not Path(given.workspace).is_dir():
+        # A project of which nothing is remembered yet.
+        return claude_code.context(prompts.recall_section("auto")) if happened.name == "SessionStart" else {}
+    with opened(given) as engine:
+        if happened.name == "SessionStart":
+            mode = citations.mode_of(engine.plan.config.value("memory.citations"))
+            fresh = tuple(note for note in _opening(engine, given, private=True) if note.day is not None)
+            return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
+        if happened.name == "PreCompact":
+            file = prompts.daily(_now(engine.plan, given).date())
+            return claude_code.reminder(file, (engine.workspace / file).exists())
+        if happened.transcript is not None:
+            _saved(engine, given, happened.transcript, happened.session, happened.why)
+    return {}
+
+
+RUN: dict[str, Run] = {"prompt": _prompt, "flush": _flush, "hook": _hook}
