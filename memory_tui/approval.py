@@ -1,4 +1,4 @@
-"""Who may be sent the notes of which workspace: agreements, kept with their date in the user's state folder.
+"""Approvals say which host may get the notes of a workspace.
 
 Each is a file of its own, so that two processes cannot lose each other's.
 """
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from memory_tui.core import atomic
-from memory_tui.errors import ConsentUnsaved
+from memory_tui.core.errors import ConsentUnsaved
 
 
 @dataclass(frozen=True, slots=True)

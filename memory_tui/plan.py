@@ -1,19 +1,32 @@
-"""From what a person asked for to what the engine needs to know, before anything is opened or written."""
+"""A plan is everything the engine must know before it opens or writes a file.
+
+A configuration that names a remote provider was written for the agent, and a key in the environment for another
+program: following them silently would send every note to that host and cost money. So nothing is sent before a person
+has agreed once, for this workspace, provider and host; `--provider NAME` on the command line is such a word.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from memory_tui import config as configuration
-from memory_tui import profiles
-from memory_tui.config import Agent, Config, Problem, documented, listing
-from memory_tui.embed import registry
-from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
-from memory_tui.settings import Knob, Settings, Value, find_knob, parse
+from memory_tui.config import keys, model, places, provider_accounts
+from memory_tui.config import load as configuration
+from memory_tui.config.model import Agent, Config, Problem
+from memory_tui.core import profiles
+from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
+from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse
+from memory_tui.providers import registry
+from memory_tui.providers.provider_options import Batches, Jobs, ProviderSettings, Secret, Shared
 from memory_tui.workspace.roots import Roots
+
+if TYPE_CHECKING:
+    from memory_tui.approval import Consents
 
 DEFAULT_PROVIDER = "auto"
 _ASKED_OTHERWISE = {
@@ -53,11 +66,11 @@ class Survey:
     profile: str
     profile_origin: str
     agent: str
-    agents: tuple[listing.AgentRow, ...]
+    agents: tuple[model.AgentRow, ...]
     workspace: str
     index: str
     openclaw_index: str
-    values: tuple[listing.Row, ...]
+    values: tuple[model.Row, ...]
     problems: tuple[Problem, ...]
 
 
@@ -115,11 +128,11 @@ class Choices:
             profile=self.settings.word("profile"),
             profile_origin=self.settings.values["profile"].origin,
             agent=self.agent.id,
-            agents=tuple(listing.agent_rows(self.config)),
+            agents=tuple(model.agent_rows(self.config)),
             workspace=str(self.workspace),
             index=str(self.index),
             openclaw_index=str(self.config.store_path),
-            values=tuple(listing.rows(self.config, self.settings, registry.NAMES)),
+            values=tuple(model.rows(self.config, self.settings, registry.NAMES)),
             problems=self.config.found,
         )
 
@@ -174,7 +187,7 @@ def _knob(name: str) -> Knob:
     try:
         return find_knob(name)
     except SettingError:
-        key = documented.find(name)
+        key = keys.find(name)
         if key is None:
             raise
     raise SettingError(
@@ -231,7 +244,7 @@ def _roots(choices: Choices) -> Roots:
     sources = [str(name) for name in asked] if isinstance(asked, tuple) else []
     if config.value("experimental.sessionMemory") is not True:
         sources = [name for name in sources if name != "sessions"]
-    folder = configuration.state_folder() / "agents" / choices.agent.id / "sessions"
+    folder = places.state_folder() / "agents" / choices.agent.id / "sessions"
     return Roots.open(
         choices.workspace,
         (*config.extra_paths, *choices.asked.extra),
@@ -243,8 +256,8 @@ def _roots(choices: Choices) -> Roots:
 
 def _own_rules(config: Config) -> dict[str, Value]:
     """The knobs of memory-tui's own configuration: of `config` where it is that, else of the file beside OpenClaw's."""
-    if config.kind == "openclaw" and configuration.own_path().is_file():
-        config = configuration.load(str(configuration.own_path()), None)
+    if config.kind == "openclaw" and places.own_path().is_file():
+        config = configuration.load(str(places.own_path()), None)
     values = config.values if config.kind == "own" else {}
     return {key: value for key, value in values.items() if key != "profile"}
 
@@ -297,3 +310,105 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
         / f"{name}{'' if agent.default else f'-{agent.id}'}-{key}"
         / ("index.sqlite" if provider == DEFAULT_PROVIDER else f"index-{provider}.sqlite")
     )
+
+
+NAMED = "--provider"
+
+
+def settings(choices: Choices, consents: Consents) -> ProviderSettings:
+    """The settings of the providers to make: as the configuration has them where it speaks of the same provider."""
+    config = choices.config
+    may_send = _may_send(choices, consents)
+    if config.provider not in ("", "auto", choices.provider):
+        return ProviderSettings(
+            requested=choices.provider,
+            env=_lookup(config),
+            may_send=may_send,
+            batches=_batches(choices),
+            shared=_shared(config),
+        )
+    dims = config.value("outputDimensionality")
+    fallback = str(config.value("fallback") or "")
+    folder = config.value("local.modelCacheDir")
+    return ProviderSettings(
+        requested=choices.provider,
+        model=config.model,
+        fallback=fallback if fallback in registry.NAMES else "",
+        base_url=str(config.value("remote.baseUrl") or ""),
+        api_keys=_keys(config),
+        headers={name: found.value for name, found in config.headers() if found.known},
+        output_dimensionality=dims if isinstance(dims, int) else None,
+        input_type=str(config.value("inputType") or ""),
+        query_input_type=str(config.value("queryInputType") or ""),
+        document_input_type=str(config.value("documentInputType") or ""),
+        jobs=_jobs(config),
+        model_path=str(config.value("local.modelPath") or ""),
+        model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None,
+        env=_lookup(config),
+        may_send=may_send,
+        batches=_batches(choices),
+        shared=_shared(config),
+    )
+
+
+def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool]:
+    named = choices.provider if choices.provider_origin == NAMED else ""
+
+    def may_send(provider: str, host: str) -> bool:
+        return provider == named or consents.given(provider, host) is not None
+
+    return may_send
+
+
+def _batches(choices: Choices) -> Batches:
+    seconds = choices.config.value("sync.embeddingBatchTimeoutSeconds")
+    return Batches(
+        concurrency=choices.settings.whole("remote.concurrency"),
+        batch_seconds=float(seconds) if isinstance(seconds, int) else None,
+    )
+
+
+def _jobs(config: Config) -> Jobs:
+    """`remote.batch`, with the documented values where it says nothing."""
+    usual = Jobs()
+
+    def number(name: str, otherwise: float) -> float:
+        value = config.value(f"remote.batch.{name}")
+        return float(value) if isinstance(value, int | float) else otherwise
+
+    return Jobs(
+        enabled=config.value("remote.batch.enabled") is True,
+        wait=config.value("remote.batch.wait") is not False,
+        concurrency=int(number("concurrency", usual.concurrency)),
+        poll_seconds=number("pollIntervalMs", usual.poll_seconds * 1000) / 1000,
+        timeout_seconds=number("timeoutMinutes", usual.timeout_seconds / 60) * 60,
+    )
+
+
+def _keys(config: Config) -> tuple[Secret, ...]:
+    found = config.secret("remote.apiKey")
+    return (Secret(found.value),) if found and found.known else ()
+
+
+def _shared(config: Config) -> Callable[[str], Shared]:
+    """What OpenClaw is told of a provider, looked up once for each."""
+
+    @cache
+    def shared(name: str) -> Shared:
+        found = provider_accounts.shared(config, name)
+        return Shared(
+            found.base_url,
+            tuple(Secret(login.value) for login in found.logins),
+            (Secret(found.key.value),) if found.key is not None and found.key.known else (),
+            found.headers,
+        )
+
+    return shared
+
+
+def _lookup(config: Config) -> Callable[[str], str | None]:
+    def look(name: str) -> str | None:
+        found = config.environment.lookup(name)
+        return found[0] if found else None
+
+    return look

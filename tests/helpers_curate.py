@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from memory_tui.curate.changes import Change, FileChange
 from memory_tui.curate.curator import Curator
-from memory_tui.curate.record import Change, FileChange
 from memory_tui.workspace.roots import Roots
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from provider_server import Play
 
-from memory_tui.embed import registry
-from memory_tui.embed.options import Batches, Clock, ProviderSettings
-from memory_tui.embed.secret import Secret
+from memory_tui.providers import registry
+from memory_tui.providers.provider_options import Batches, Clock, ProviderSettings, Secret
 
 KEY = "sk-test-0123456789abcdef"
 REMOTE = ("openai", "gemini", "voyage", "mistral", "ollama")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from memory_tui import events
-from memory_tui.embed.provider import Identity, identity_key
-from memory_tui.embed.scripted import Scripted
-from memory_tui.errors import ProviderError
+from memory_tui.core import events
+from memory_tui.core.errors import ProviderError
+from memory_tui.core.settings import Settings
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, sync
-from memory_tui.settings import Settings
+from memory_tui.providers.protocol import Identity, identity_key
+from memory_tui.providers.wires.scripted import Scripted
 from memory_tui.workspace.roots import Roots, scan
 
 

@@ -57,7 +57,8 @@ class Wire:
 def scripted(code: str, *arguments: str, before: str = "") -> Wire:
     """A server made by `code`, which finds sdk, host, server, Engine and Options imported; `before` runs first."""
     start = (
-        f"import os, sys, subprocess\nfrom memory_tui.agent import sdk\n{before}\nsdk.load()\n"
-        "from memory_tui.agent import host, server\nfrom memory_tui.engine import Engine, Options\n"
+        f"import os, sys, subprocess\nfrom memory_tui.mcp import sdk\n{before}\nsdk.load()\n"
+        "from memory_tui.mcp import host, server\n"
+        "from memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
     )
     return Wire(list(arguments), [sys.executable, "-c", start + code])

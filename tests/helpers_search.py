@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from memory_tui import profiles
+from memory_tui.core import profiles
+from memory_tui.core.settings import Settings, Value
 from memory_tui.search.evidence import Age, Evidence, KeywordSearch, Postings, Side
 from memory_tui.search.trace import ChunkRef, QueryPlan
-from memory_tui.settings import Settings, Value
 
 DAY = 86_400.0
 NOW = 1_795_000_000.0
@@ -62,7 +62,7 @@ def evidence(
 
 def settings(profile: str, **changes: object) -> Settings:
     """Settings of `profile`; keyword `minScore=0` for the key that ends so."""
-    from memory_tui.settings import find_knob
+    from memory_tui.core.settings import find_knob
 
     chosen = {find_knob(name).key: Value(value, "test") for name, value in changes.items()}  # type: ignore[arg-type]
     return profiles.compose(profile, {}, chosen)

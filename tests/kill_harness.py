@@ -22,11 +22,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from helpers_index import Counting, Memory, integrity, text_of
 
-from memory_tui.events import FileIndexed
-from memory_tui.index import beside, carrying, check, run, sync, writes
+from memory_tui.core.events import FileIndexed
+from memory_tui.index import index_write, sync, sync_run
+from memory_tui.index import integrity as index_integrity
+from memory_tui.index import rebuild as index_rebuild
 from memory_tui.index.database import Database
 from memory_tui.index.embedding import BATCH
 from memory_tui.index.store import Store
+from memory_tui.workspace import roots
 
 NOTES = 14
 WRITES = (
@@ -76,15 +79,15 @@ class Hook:
 
     def everywhere(self) -> None:
         for name in WRITES:
-            self.around(writes, name)
+            self.around(index_write, name)
         for name in ("carry", "take_jobs", "follow"):
-            self.around(carrying, name)
-        self.around(run, "cut")
-        self.around(run.sources, "read")
-        self.around(check, "problems")
+            self.around(index_rebuild, name)
+        self.around(sync_run, "cut")
+        self.around(roots, "read")
+        self.around(index_integrity, "problems")
         self.around(sync, "look")
         for name in ("begin", "publish", "discard", "_copy"):
-            self.around(beside, name, after=True)
+            self.around(index_rebuild, name, after=True)
         real = Database.query
 
         def query(store: Database, sql: str, values: Any = ()) -> Any:
@@ -172,7 +175,7 @@ def prepared(folder: Path, scenario: Callable[[Memory], None]) -> None:
 
 def opened(folder: Path) -> Memory:
     memory = Memory(folder / "notes", folder / "i" / "memory.sqlite")
-    beside._PAGES = 8
+    index_rebuild._PAGES = 8
     return memory
 
 
@@ -226,7 +229,7 @@ def verdict(
     memory = opened(folder)
     if scenario in (rebuild, resume):
         recut(memory)
-    wrong = list(memory.notices) + check.problems(memory.store) + integrity(memory.store)
+    wrong = list(memory.notices) + index_integrity.problems(memory.store) + integrity(memory.store)
     seen = state(memory.store)
     if scenario in (rebuild, resume, force) and seen not in (old, new):
         wrong.append("a mixture of old and new")
@@ -239,7 +242,7 @@ def verdict(
         for path in new
         if state(memory.store).get(path) != new[path] and scenario is not force
     ]
-    wrong += check.problems(memory.store) + integrity(memory.store)
+    wrong += index_integrity.problems(memory.store) + integrity(memory.store)
     if memory.sync().changed:
         wrong.append("a second sync found something to do")
     memory.store.close()

@@ -16,7 +16,7 @@ from typing import Any
 
 from helpers_time import LONG
 
-from memory_tui.embed.scripted import hash_vector
+from memory_tui.providers.wires.scripted import hash_vector
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from helpers_curate import curator
 from helpers_time import LONG
 
 from memory_tui.curate.curator import Curator, Done
-from memory_tui.tui import planning
+from memory_tui.tui import note_changes
 
 LOG = "memory/2026-01-12.md"
 CLOCK = 1_768_226_700.0
@@ -176,7 +176,7 @@ class Desk:
         new = f"- user {self._turn}, saved."
         self._wrote()
         text = before.decode("utf-8").replace(f"{old}\n", f"{new}\n", 1)
-        planning.saved(self.engine, path=LOG, before=before, text=text)
+        note_changes.saved(self.engine, path=LOG, before=before, text=text)
         self._became(Counter({new: 1}), Counter({old: 1}))
 
     def promote(self) -> None:
@@ -194,7 +194,7 @@ class Desk:
         self._became(Counter({line: 1, f"- user {self._turn}, once.": 1}), Counter())
         now = self.curator.read(LOG)
         assert now is not None
-        planning.saved(self.engine, LOG, now, now.decode().replace("## Mine\n", f"## Mine\n{line}\n", 1))
+        note_changes.saved(self.engine, LOG, now, now.decode().replace("## Mine\n", f"## Mine\n{line}\n", 1))
         keep = self._spot(f"memory/twin-{self._turn}.md", line)
         change = self.curator.plan.merge_duplicates(keep, [self._spot(LOG, line)])
         self._wrote()
@@ -209,7 +209,7 @@ class Desk:
         (self.folder / f"memory/{day}.md").write_text(f"# {day}\n\n{line}\n", "utf-8")
         now = self.curator.read(LOG)
         assert now is not None
-        planning.saved(self.engine, LOG, now, now.decode().replace("## Mine\n", f"## Mine\n{link}\n", 1))
+        note_changes.saved(self.engine, LOG, now, now.decode().replace("## Mine\n", f"## Mine\n{link}\n", 1))
         change = self.curator.plan.archive(365)
         self._wrote()
         self.curator.apply(change)
@@ -247,7 +247,7 @@ class Desk:
         self.mine.update(after)
 
     def _step(self, kind: str) -> Done:
-        return planning.step(self.engine, kind)
+        return note_changes.step(self.engine, kind)
 
     def wrong(self) -> list[str]:
         """Own lines that are not there as often as they must be, and hidden files that were left."""

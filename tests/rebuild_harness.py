@@ -17,9 +17,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from memory_tui.agent import tools
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import MemoryTuiError
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp import tools
+from memory_tui.plan import Options
 
 NOTES = 8
 WORDS = ("garden", "router", "coffee", "violin", "harbour", "lantern", "pepper", "glacier")
@@ -30,7 +31,7 @@ import random, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from rebuild_harness import TOKENS, reshape
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 folder, rebuilds, rng = Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3]))
 for number in range(rebuilds):
     reshape(folder / "notes", rng)

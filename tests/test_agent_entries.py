@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import cli
-from memory_tui.agent import entries
-from memory_tui.config import parse
+from memory_tui.cli import main
+from memory_tui.config.load import parse
+from memory_tui.hosts import client_entries
 
 AWKWARD = "no\"tes 'x' ü\x7f"
 
@@ -21,7 +21,7 @@ AWKWARD = "no\"tes 'x' ü\x7f"
 @pytest.fixture
 def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     def run(*arguments: str) -> str:
-        assert cli.main(["mcp", *arguments]) == 0
+        assert main.main(["mcp", *arguments]) == 0
         return capsys.readouterr().out
 
     return run
@@ -69,7 +69,7 @@ def test_without_a_workspace_there_is_nothing_to_print(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["mcp", "--print-config"]) == 2
+    assert main.main(["mcp", "--print-config"]) == 2
     assert "There is no workspace here" in capsys.readouterr().err
 
 
@@ -78,9 +78,9 @@ def test_the_first_line_for_claude_code_is_its_own_command(printed: Callable[...
     assert shlex.split(line)[:5] == ["claude", "mcp", "add", "memory", "--"]
 
 
-@pytest.mark.parametrize("client", entries.CLIENTS)
+@pytest.mark.parametrize("client", client_entries.CLIENTS)
 def test_odd_characters_survive_every_format(client: str) -> None:
-    text = entries.entry(client, ["--workspace", AWKWARD])
+    text = client_entries.entry(client, ["--workspace", AWKWARD])
     read = tomllib.loads(text)["mcp_servers"]["memory"] if client == "codex" else None
     if read is None:
         found = json.loads(without_comments(text))
@@ -110,5 +110,5 @@ def test_what_is_printed_starts_the_server(tmp_path: Path, printed: Callable[...
 
 
 def test_an_unknown_client_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["mcp", "--print-config", "emacs"]) == 2
+    assert main.main(["mcp", "--print-config", "emacs"]) == 2
     assert "claude-code, codex, openclaw" in capsys.readouterr().err

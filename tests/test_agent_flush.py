@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui import cli
-from memory_tui import config as configuration
-from memory_tui.agent import flush, sessions, usage
-from memory_tui.agent.flush import Rules, Run, Session, decide
+from memory_tui.cli import main
+from memory_tui.config import load as configuration
+from memory_tui.config import model
+from memory_tui.openclaw import flush, sessions
+from memory_tui.openclaw.flush import Rules, Run, Session, decide
 
 pytest_plugins = ["helpers_config"]
 
@@ -130,7 +131,7 @@ def test_the_last_usage_is_found_from_the_end(tmp_path: Path) -> None:
         said(300, 20),
         {"type": "message", "message": {"role": "assistant", "usage": {"input": 0}}},
     )
-    assert usage.last_usage(path) == usage.Usage(300, 20)
+    assert flush.last_usage(path) == flush.Usage(300, 20)
     claude = {
         "type": "assistant",
         "message": {
@@ -142,10 +143,10 @@ def test_the_last_usage_is_found_from_the_end(tmp_path: Path) -> None:
             }
         },
     }
-    assert usage.last_usage(lines(tmp_path / "b.jsonl", claude)) == usage.Usage(50, 9)
-    assert usage.last_usage(lines(tmp_path / "c.jsonl")) is None
+    assert flush.last_usage(lines(tmp_path / "b.jsonl", claude)) == flush.Usage(50, 9)
+    assert flush.last_usage(lines(tmp_path / "c.jsonl")) is None
     (tmp_path / "d.jsonl").write_bytes(b'{"usage"\xff\n[1]\nnull\n')
-    assert usage.last_usage(tmp_path / "d.jsonl") is None
+    assert flush.last_usage(tmp_path / "d.jsonl") is None
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=9), max_size=30))
@@ -155,11 +156,11 @@ def test_lines_come_backwards_whole(texts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x"
         path.write_bytes("\n".join(texts).encode())
-        before, usage.BLOCK = usage.BLOCK, 7
+        before, flush.BLOCK = flush.BLOCK, 7
         try:
-            assert list(usage._backwards(path))[::-1] == "\n".join(texts).encode().split(b"\n")
+            assert list(flush._backwards(path))[::-1] == "\n".join(texts).encode().split(b"\n")
         finally:
-            usage.BLOCK = before
+            flush.BLOCK = before
 
 
 def test_compactions_are_counted(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_compactions_are_counted(tmp_path: Path) -> None:
         {"type": "system", "subtype": "compact_boundary"},
         {"type": "message", "message": {"role": "user", "content": "let us compact it"}},
     )
-    assert usage.compactions(path) == 2
+    assert flush.compactions(path) == 2
 
 
 def test_the_settings_are_those_of_the_configuration(write: Callable[[object], Path]) -> None:
@@ -203,11 +204,11 @@ def test_the_settings_are_those_of_the_configuration(write: Callable[[object], P
     assert sessions.window_of(config) == 50_000
     assert sessions.window_of(config, "acme/m1") == 9000
     assert sessions.window_of(config, "acme/other") == 50_000
-    assert sessions.window_of(configuration.Config()) == 200_000
+    assert sessions.window_of(model.Config()) == 200_000
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
-    assert cli.main([*arguments, "--json"]) == 0
+    assert main.main([*arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -225,7 +226,7 @@ def test_a_host_asks_runs_and_reports(
     assert run(capsys, "flush", "--transcript", str(path))["flush"] is True
     assert run(capsys, "flush", "--session", "other", "--tokens", "100")["cause"] == "below threshold"
     assert run(capsys, "flush", "--session", "x", "--tokens", "190000", "--heartbeat")["cause"] == "heartbeat"
-    assert cli.main(["flush", "--transcript", str(tmp_path / "none.jsonl")]) == 1
+    assert main.main(["flush", "--transcript", str(tmp_path / "none.jsonl")]) == 1
 
 
 def test_all_sessions_are_listed_with_what_their_host_keeps(

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import cli
-from memory_tui.agent import claude_code, prompt, session_hook, slug
-from memory_tui.agent.session_hook import Ended, Message
+from memory_tui.cli import main
+from memory_tui.hosts import claude_code
+from memory_tui.openclaw import prompt, session_note
+from memory_tui.openclaw.session_note import Ended, Message
 
 pytest_plugins = ["helpers_config"]
 
@@ -32,7 +33,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    code = cli.main(list(arguments))
+    code = main.main(list(arguments))
     return code, capsys.readouterr().out
 
 
@@ -108,20 +109,20 @@ def test_the_last_messages_are_what_was_said(tmp_path: Path) -> None:
         ("user", "  "),
         ("user", "last"),
     )
-    assert session_hook.messages(path) == (
+    assert session_note.messages(path) == (
         Message("user", "one"),
         Message("assistant", "two\nlines"),
         Message("user", "last"),
     )
-    assert session_hook.messages(path, 1) == (Message("user", "last"),)
-    assert session_hook.messages(tmp_path / "none.jsonl") == ()
+    assert session_note.messages(path, 1) == (Message("user", "last"),)
+    assert session_note.messages(tmp_path / "none.jsonl") == ()
 
 
 def test_after_a_reset_the_newest_archive_is_read(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text("")
     transcript(tmp_path / "s.jsonl.reset.2026-01-01", ("user", "old"))
     transcript(tmp_path / "s.jsonl.reset.2026-02-01", ("user", "new"))
-    assert session_hook.messages(tmp_path / "s.jsonl") == (Message("user", "new"),)
+    assert session_note.messages(tmp_path / "s.jsonl") == (Message("user", "new"),)
 
 
 @pytest.mark.parametrize(
@@ -135,20 +136,20 @@ def test_after_a_reset_the_newest_archive_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_slugs_are_safe_file_names(answer: str, expected: str) -> None:
-    assert session_hook.slug_of(answer) == expected
+    assert session_note.slug_of(answer) == expected
 
 
 def test_the_note_is_as_documented(tmp_path: Path) -> None:
     at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
-    path = session_hook.save(tmp_path, Ended(at, "agent:main:main", "abc", "/new"), "user: hi", "hello")
+    path = session_note.save(tmp_path, Ended(at, "agent:main:main", "abc", "/new"), "user: hi", "hello")
     assert path == tmp_path / "memory/2026-03-14-hello.md"
     assert path.read_text() == (
         "# Session: 2026-03-14 09:05:33 UTC\n\n- **Session Key**: agent:main:main\n- **Session ID**: abc\n"
         "- **Reason**: /new\n\n## Conversation Summary\n\nuser: hi\n"
     )
-    again = session_hook.save(tmp_path, Ended(at), "", "hello")
+    again = session_note.save(tmp_path, Ended(at), "", "hello")
     assert again.name == "2026-03-14-hello-2.md"
-    assert session_hook.save(tmp_path, Ended(at), "x", "").name == "2026-03-14-0905.md"
+    assert session_note.save(tmp_path, Ended(at), "x", "").name == "2026-03-14-0905.md"
     assert sorted(p.name for p in (tmp_path / "memory").iterdir()) == [
         "2026-03-14-0905.md",
         "2026-03-14-hello-2.md",
@@ -159,7 +160,7 @@ def test_the_note_is_as_documented(tmp_path: Path) -> None:
 def test_many_hooks_at_once_overwrite_nothing(tmp_path: Path) -> None:
     at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
     threads = [
-        threading.Thread(target=session_hook.save, args=(tmp_path, Ended(at), f"user: {n}", "x")) for n in range(16)
+        threading.Thread(target=session_note.save, args=(tmp_path, Ended(at), f"user: {n}", "x")) for n in range(16)
     ]
     for thread in threads:
         thread.start()
@@ -221,8 +222,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Model]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    monkeypatch.setenv(slug.URL, f"http://127.0.0.1:{server.server_port}/v1/")
-    monkeypatch.setenv(slug.KEY, "secret-key")
+    monkeypatch.setenv(session_note.URL, f"http://127.0.0.1:{server.server_port}/v1/")
+    monkeypatch.setenv(session_note.KEY, "secret-key")
     yield kind
     server.shutdown()
     server.server_close()
@@ -235,12 +236,12 @@ def answering(text: str) -> tuple[int, bytes]:
 
 def test_a_model_names_the_note_where_one_is_named(model: type[Model]) -> None:
     model.answer = answering("Router Password\n")
-    assert slug.ask("user: where is it") == ("router-password", "")
+    assert session_note.ask("user: where is it") == ("router-password", "")
     path, body, key = model.seen[0]
     assert (path, key) == ("/v1/chat/completions", "Bearer secret-key")
     assert "where is it" in body["messages"][0]["content"]
-    assert slug.ask("  ") == ("", "nothing was said")
-    slug.ask("x" * 10_000)
+    assert session_note.ask("  ") == ("", "nothing was said")
+    session_note.ask("x" * 10_000)
     assert len(model.seen[1][1]["messages"][0]["content"]) < 2300
 
 
@@ -256,7 +257,7 @@ def test_a_model_names_the_note_where_one_is_named(model: type[Model]) -> None:
 )
 def test_a_model_that_fails_leaves_the_time(model: type[Model], answer: tuple[int, bytes], reason: str) -> None:
     model.answer = answer
-    found, why = slug.ask("user: hi")
+    found, why = session_note.ask("user: hi")
     assert found == ""
     assert reason in why
 
@@ -264,14 +265,14 @@ def test_a_model_that_fails_leaves_the_time(model: type[Model], answer: tuple[in
 def test_a_model_on_this_machine_is_asked_without_a_proxy(model: type[Model], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     model.answer = answering("tea")
-    assert slug.ask("user: hi") == ("tea", "")
+    assert session_note.ask("user: hi") == ("tea", "")
 
 
 def test_without_a_model_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(slug.URL, raising=False)
-    assert slug.ask("user: hi")[0] == ""
-    monkeypatch.setenv(slug.URL, "http://127.0.0.1:9")
-    assert "cannot be reached" in slug.ask("user: hi")[1]
+    monkeypatch.delenv(session_note.URL, raising=False)
+    assert session_note.ask("user: hi")[0] == ""
+    monkeypatch.setenv(session_note.URL, "http://127.0.0.1:9")
+    assert "cannot be reached" in session_note.ask("user: hi")[1]
 
 
 # --- Claude Code ---------------------------------------------------------------------------------------------------
@@ -283,7 +284,7 @@ def hook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
     def go(given: object, *more: str) -> tuple[int, dict]:
         monkeypatch.setattr("sys.stdin", io.StringIO(given if isinstance(given, str) else json.dumps(given)))
-        code = cli.main(["hook", "claude-code", "--now", NOW, *more])
+        code = main.main(["hook", "claude-code", "--now", NOW, *more])
         out = capsys.readouterr().out
         return code, json.loads(out) if out else {}
 
@@ -352,7 +353,7 @@ def test_what_is_no_event_is_an_error_that_stops_nothing(text: str, hook: Callab
 
 
 def test_the_settings_register_every_event(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["hook", "claude-code", "--settings"]) == 0
+    assert main.main(["hook", "claude-code", "--settings"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert set(data["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd"}
 
@@ -365,16 +366,16 @@ def test_what_claude_code_remembers_can_be_searched(
     project.mkdir()
     monkeypatch.chdir(project)
     place = ["--provider", "none", "--claude-code"]
-    assert cli.main(["search", "anything", *place]) == 2
+    assert main.main(["search", "anything", *place]) == 2
     memory = claude_code.auto_memory(project)
     memory.mkdir(parents=True)
     (memory / "MEMORY.md").write_text("- see debugging.md\n")
     (memory / "debugging.md").write_text("# Debugging\nthe flux capacitor needs a reset\n")
     capsys.readouterr()
-    assert cli.main(["search", "capacitor", *place, "--json"]) == 0
+    assert main.main(["search", "capacitor", *place, "--json"]) == 0
     assert [hit["path"] for hit in json.loads(capsys.readouterr().out)["results"]] == ["debugging.md"]
     (project / "MEMORY.md").write_text("our own note of the capacitor\n")
-    assert cli.main(["search", "capacitor", *place, "--json"]) == 0
+    assert main.main(["search", "capacitor", *place, "--json"]) == 0
     found = {Path(hit["path"]).name for hit in json.loads(capsys.readouterr().out)["results"]}
     assert found == {"MEMORY.md", "debugging.md"}
     assert claude_code.is_auto_memory(memory / "MEMORY.md")

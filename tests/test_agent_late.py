@@ -13,9 +13,10 @@ import pytest
 from helpers_mcp import Wire, end_all, scripted
 from helpers_time import LONG
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
-LATE = "from memory_tui.agent import sdk\nassert sdk.load()\n"
+LATE = "from memory_tui.mcp import sdk\nassert sdk.load()\n"
 WHOLE = "import mcp.server.lowlevel\n"
 
 SCHEMAS = """
@@ -110,7 +111,7 @@ def test_models_that_nobody_used_are_not_built() -> None:
         + """
 import json
 import mcp_types, mcp_types._v2025_11_25 as older, mcp_types._v2026_07_28 as newer
-from memory_tui.agent import late
+from memory_tui.mcp import sdk as late
 recorded = [kind for module in (older, newer) for kind in vars(module).values() if isinstance(kind, late.Late)]
 print(json.dumps([len(recorded) > 200, len(late._MADE) < 40, mcp_types.CreateMessageRequest.__pydantic_complete__]))
 """
@@ -119,7 +120,7 @@ print(json.dumps([len(recorded) > 200, len(late._MADE) < 40, mcp_types.CreateMes
 
 # --- a server with late models, and one with the SDK's own ---------------------------------------------------------
 
-SERVE = "from memory_tui import cli\nraise SystemExit(cli.main(['mcp', *sys.argv[1:]]))"
+SERVE = "from memory_tui.cli import main as cli\nraise SystemExit(cli.main(['mcp', *sys.argv[1:]]))"
 """After `scripted` has loaded the SDK: whatever it has come to, the server is made of it."""
 CLIENT = {"name": "bare", "version": "1"}
 NEWER = "2026-07-28"
@@ -208,11 +209,11 @@ OTHERWISE = [
 def test_an_sdk_whose_models_are_built_otherwise_is_imported_as_it_is(broken: str) -> None:
     assert told(f"""
 import json, sys
-from memory_tui.agent import late, sdk
+from memory_tui.mcp import sdk as late, sdk
 {broken}
 loaded = sdk.load()
 import pydantic
-from memory_tui.agent import server
+from memory_tui.mcp import server
 from mcp_types import _wire_base, jsonrpc_message_adapter, methods
 methods.validate_client_request("tools/call", "2025-11-25", {{"name": "x"}})
 print(json.dumps([loaded, "starlette" in sys.modules, pydantic.BaseModel.__module__, _wire_base.WireModel.__class__
@@ -223,7 +224,7 @@ print(json.dumps([loaded, "starlette" in sys.modules, pydantic.BaseModel.__modul
 def test_a_model_that_cannot_be_made_alone_comes_from_its_module() -> None:
     assert told("""
 import json
-from memory_tui.agent import late, sdk
+from memory_tui.mcp import sdk as late, sdk
 assert sdk.load()
 late._built = lambda kind: None
 from mcp_types import methods
@@ -244,7 +245,7 @@ print(json.dumps([refused, made, isinstance(call, late.Late), isinstance(late.mo
 def test_what_pydantic_asks_of_importlib_metadata_is_there_when_it_asks() -> None:
     assert told("""
 import json, sys
-from memory_tui.agent import sdk
+from memory_tui.mcp import sdk
 assert sdk.load()
 before = "importlib.metadata" in sys.modules
 from pydantic import networks

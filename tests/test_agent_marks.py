@@ -13,8 +13,8 @@ from helpers_workspace import needs_inodes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui import cli
-from memory_tui.agent import marks
+from memory_tui.cli import main
+from memory_tui.recalls import recalled_lines
 
 SPANS = st.lists(
     st.tuples(
@@ -34,8 +34,8 @@ def place(tmp_path: Path) -> Path:
 def test_what_is_written_is_read_again(tmp_path_factory, answers):
     place = tmp_path_factory.mktemp("marks") / "w.jsonl"
     for at, spans in enumerate(answers):
-        marks.append(place, spans, at)
-    found = marks.read(place)
+        recalled_lines.append(place, spans, at)
+    found = recalled_lines.read(place)
     wanted: dict[str, set[int]] = {}
     last = {}
     for at, spans in enumerate(answers):
@@ -47,24 +47,24 @@ def test_what_is_written_is_read_again(tmp_path_factory, answers):
 
 
 def test_nothing_is_written_for_an_answer_without_hits(place):
-    marks.append(place, [], 1.0)
+    recalled_lines.append(place, [], 1.0)
     assert not place.exists()
-    assert marks.read(place) == marks.Marks()
+    assert recalled_lines.read(place) == recalled_lines.Marks()
 
 
 @needs_inodes
 def test_only_its_owner_may_read_it(place):
-    marks.append(place, [("MEMORY.md", 1, 2)], 1.0)
+    recalled_lines.append(place, [("MEMORY.md", 1, 2)], 1.0)
     place.chmod(0o644)
-    marks.append(place, [("MEMORY.md", 3, 3)], 2.0)
+    recalled_lines.append(place, [("MEMORY.md", 3, 3)], 2.0)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
 
 
 def test_it_stays_small_and_keeps_what_is_new(place):
     for at in range(300):
-        marks.append(place, [("memory/a.md", at + 1, at + 1)], at, most_bytes=4000)
-    found = marks.read(place)
+        recalled_lines.append(place, [("memory/a.md", at + 1, at + 1)], at, most_bytes=4000)
+    found = recalled_lines.read(place)
     assert place.stat().st_size <= 4000
     assert max(found.lines["memory/a.md"]) == 300
     assert found.unread == 0
@@ -72,7 +72,7 @@ def test_it_stays_small_and_keeps_what_is_new(place):
 
 
 def test_damaged_lines_are_counted_and_cost_nothing(place):
-    marks.append(place, [("MEMORY.md", 1, 2)], 1.0)
+    recalled_lines.append(place, [("MEMORY.md", 1, 2)], 1.0)
     damaged = [
         b'{"at": 1, "notes": {"a": [[1, 1000000000000]]}}',
         b'{"at": 1, "notes": {"a": [[0, 1]]}}',
@@ -91,8 +91,8 @@ def test_damaged_lines_are_counted_and_cost_nothing(place):
     ]
     with place.open("ab") as file:
         file.write(b"\n".join(damaged))
-    marks.append(place, [("MEMORY.md", 4, 4)], 2.0)
-    found = marks.read(place)
+    recalled_lines.append(place, [("MEMORY.md", 4, 4)], 2.0)
+    found = recalled_lines.read(place)
     assert found.lines == {"MEMORY.md": {1, 2, 4}}
     assert found.unread == len(damaged)
 
@@ -100,7 +100,7 @@ def test_damaged_lines_are_counted_and_cost_nothing(place):
 WRITER = """
 import sys
 from pathlib import Path
-from memory_tui.agent import marks
+from memory_tui.recalls import recalled_lines as marks
 for number in range(int(sys.argv[2]), int(sys.argv[3])):
     marks.append(Path(sys.argv[1]), [("MEMORY.md", number, number)], number)
 """
@@ -112,7 +112,7 @@ def test_several_processes_write_at_once(place):
         for start in (1, 51, 101)
     ]
     assert [writer.wait(4 * LONG) for writer in writers] == [0, 0, 0]
-    found = marks.read(place)
+    found = recalled_lines.read(place)
     assert found.lines["MEMORY.md"] == set(range(1, 151))
     assert found.unread == 0
 
@@ -121,7 +121,7 @@ def test_one_command_deletes_it(tmp_path, capsys):
     workspace = tmp_path / "notes"
     (workspace / "memory").mkdir(parents=True)
     (workspace / "MEMORY.md").write_text("# Facts\n")
-    marks.append(marks.place(workspace), [("MEMORY.md", 1, 1)], 1.0)
-    assert cli.main(["recall-log", "--clear", "--workspace", str(workspace)]) == 0
+    recalled_lines.append(recalled_lines.place(workspace), [("MEMORY.md", 1, 1)], 1.0)
+    assert main.main(["recall-log", "--clear", "--workspace", str(workspace)]) == 0
     assert capsys.readouterr().out == "There is no recall log.\nThe marks of your own recalls are deleted too.\n"
-    assert not marks.place(workspace).exists()
+    assert not recalled_lines.place(workspace).exists()

@@ -21,7 +21,8 @@ from mcp import Client, ClientSession, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from provider_server import Play, hang, serving
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 
 @pytest.fixture
@@ -513,7 +514,7 @@ def test_a_provider_that_hangs_leaves_what_the_words_find(slow: tuple[Play, list
     _, arguments = slow
     # The provider is given up after a moment; what the words find is waited for, however long this machine takes.
     wire = scripted(
-        f"server.PATIENCE_SECONDS, server.LAST_SECONDS = 0.2, {LONG}\nfrom memory_tui import cli\n"
+        f"server.PATIENCE_SECONDS, server.LAST_SECONDS = 0.2, {LONG}\nfrom memory_tui.cli import main as cli\n"
         "raise SystemExit(cli.main(['mcp', *sys.argv[1:]]))",
         *arguments,
     )
@@ -548,8 +549,8 @@ def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) ->
 
 def test_the_server_starts_without_the_web_half_of_the_sdk_and_without_the_screen() -> None:
     code = (
-        "import sys\nfrom memory_tui.agent import sdk\nprint(sdk.load())\n"
-        "from memory_tui.agent import server\n"
+        "import sys\nfrom memory_tui.mcp import sdk\nprint(sdk.load())\n"
+        "from memory_tui.mcp import server\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules} & {'starlette', 'uvicorn', 'httpx', "
         "'httpx2', 'cryptography', 'jwt', 'jsonschema', 'sse_starlette', 'numpy', 'apsw', 'textual', 'rich'}))"
     )
@@ -559,13 +560,17 @@ def test_the_server_starts_without_the_web_half_of_the_sdk_and_without_the_scree
 
 @pytest.mark.parametrize(
     "needed",
-    ["sdk\nsdk.load()\nfrom memory_tui.agent import host, server", "claude_code\nfrom memory_tui import report"],
+    [
+        "from memory_tui.mcp import sdk\nsdk.load()\nfrom memory_tui.mcp import host, server",
+        "from memory_tui.hosts import claude_code\nfrom memory_tui.render import as_text as report",
+    ],
 )
 def test_what_a_greeting_or_a_hook_does_not_need_is_not_imported_for_it(needed: str) -> None:
     code = (
-        f"import sys\nfrom memory_tui import cli\nfrom memory_tui.agent import {needed}\n"
-        "print([name for name in ('memory_tui.engine', 'memory_tui.explain', 'memory_tui.search', 'numpy', 'apsw', "
-        "'memory_tui.launch', 'memory_tui.agent.tools', 'memory_tui.config') if name in sys.modules])"
+        f"import sys\nfrom memory_tui.cli import main as cli\n{needed}\n"
+        "print([name for name in ('memory_tui.engine.engine', 'memory_tui.explain', 'memory_tui.search', 'numpy', "
+        "'apsw', "
+        "'memory_tui.plan', 'memory_tui.mcp.tools', 'memory_tui.config.load') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
@@ -573,8 +578,8 @@ def test_what_a_greeting_or_a_hook_does_not_need_is_not_imported_for_it(needed: 
 
 def test_an_sdk_that_is_built_otherwise_is_imported_as_it_is() -> None:
     code = (
-        "import sys\nfrom memory_tui.agent import sdk\nsdk._hollow = lambda name, places: 1 / 0\n"
-        "print(sdk.load(), 'starlette' in sys.modules)\nfrom memory_tui.agent import server\n"
+        "import sys\nfrom memory_tui.mcp import sdk\nsdk._hollow = lambda name, places: 1 / 0\n"
+        "print(sdk.load(), 'starlette' in sys.modules)\nfrom memory_tui.mcp import server\n"
         "from mcp import Client\nprint(server.Server.__module__)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,12 +16,13 @@ from helpers_workspace import needs_inodes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.agent import arguments, citations, files, server
-from memory_tui.agent.answers import UNTRUSTED, Get, GetAnswer, Search, SearchAnswer
-from memory_tui.agent.schema import schema
-from memory_tui.agent.tools import Manner, clamp, memory_get, memory_search, unavailable
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import MemoryTuiError, ProviderError, QueryError
+from memory_tui.core.errors import MemoryTuiError, ProviderError, QueryError
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp import resources, server, types
+from memory_tui.mcp.tools import Manner, clamp, memory_get, memory_search, unavailable
+from memory_tui.mcp.types import UNTRUSTED, Get, GetAnswer, Search, SearchAnswer, schema
+from memory_tui.plan import Options
+from memory_tui.recalls import recalled_lines
 
 NOTE = "".join(f"line {number} of the long note\n" for number in range(1, 301))
 
@@ -154,7 +155,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(["query", "maxResults", "minScore", "corpus", "x"]), JSON, max_size=5))
 def test_any_json_is_read_or_refused(item: dict[str, Any]) -> None:
     try:
-        read = arguments.read(Search, item)
+        read = types.read(Search, item)
     except QueryError:
         return
     assert isinstance(read.query, str)
@@ -315,11 +316,11 @@ def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspac
     ],
 )
 def test_the_kind_of_chat_comes_from_the_session_key(key: str, kind: str) -> None:
-    assert citations.chat(key) == kind
+    assert recalled_lines.chat(key) == kind
 
 
 def test_citations_follow_mode_and_session(engine: Engine) -> None:
-    def cited(mode: citations.Mode, key: str = "") -> bool:
+    def cited(mode: recalled_lines.Mode, key: str = "") -> bool:
         hit = search(engine, Manner(mode, key), query="omada")["results"][0]
         assert ("citation" in hit) == ("\n\nSource: MEMORY.md#L1-L2" in hit["snippet"])
         return "citation" in hit
@@ -331,8 +332,8 @@ def test_citations_follow_mode_and_session(engine: Engine) -> None:
 
 
 def test_one_line_is_cited_by_one_number() -> None:
-    assert citations.citation("a.md", 4, 4) == "a.md#L4"
-    assert citations.citation("a.md", 4, 9) == "a.md#L4-L9"
+    assert recalled_lines.citation("a.md", 4, 4) == "a.md#L4"
+    assert recalled_lines.citation("a.md", 4, 9) == "a.md#L4-L9"
 
 
 # --- the bound on injected characters ------------------------------------------------------------------------------
@@ -534,17 +535,17 @@ def test_no_hit_names_a_line_after_the_last(make: Callable[..., Engine], workspa
 
 
 def test_pages_of_notes_go_on_where_their_cursor_says(make: Callable[..., Engine], workspace: Path) -> None:
-    for number in range(files.PAGE + 3):
+    for number in range(resources.PAGE + 3):
         (workspace / "memory" / f"n{number:04}.md").write_text("x\n")
     engine = make()
-    first, cursor = files.page(engine, None)
+    first, cursor = resources.page(engine, None)
     assert cursor is not None
     (workspace / first[-1].path).unlink()
-    rest, end = files.page(engine, cursor)
+    rest, end = resources.page(engine, cursor)
     assert end is None
     paths = [file.path for file in (*first, *rest)]
     assert paths == sorted(set(paths))
-    assert len(paths) == files.PAGE + 6
+    assert len(paths) == resources.PAGE + 6
     for made_up in ("", "zzz", first[-1].path, cursor[:-1], cursor + "=", cursor.upper(), "\x00" * 20, "é" * 12):
         with pytest.raises(QueryError):
-            files.page(engine, made_up)
+            resources.page(engine, made_up)

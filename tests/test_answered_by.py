@@ -9,10 +9,11 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 from tui_support import LARGE, NOW, SMALL, ask, drive, make_app, text_of
 
-from memory_tui.engine import Engine, Options
+from memory_tui.core.tokens import as_asked
+from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.explain.why import answered_by, terms_line
-from memory_tui.text.words import as_asked
+from memory_tui.plan import Options
 
 CHINESE = "喜欢什么书"
 UNKNOWN = "the embedding model knows no word of the query"

@@ -68,13 +68,16 @@ def test_no_reason_is_swallowed() -> None:
     assert found == []
 
 
-def test_every_sql_statement_is_in_the_index_layer() -> None:
+SQL = {"memory_tui/index", "memory_tui/openclaw/host_index.py"}
+
+
+def test_sql_stands_where_databases_are_kept() -> None:
     verbs = r"\s*(SELECT .* FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (VIRTUAL )?TABLE) "
     statement = re.compile(verbs, re.DOTALL)
     found = [
         f"{name(path)}:{node.lineno}"
         for path, tree in TREES.items()
-        if path.parent.name != "index"
+        if not SQL & {name(path), name(path.parent)}
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and statement.match(node.value)
     ]
@@ -93,7 +96,7 @@ def test_imports_go_one_way() -> None:
 
 
 def test_threads_of_the_screen_start_in_one_place_and_only_post_messages() -> None:
-    """Jobs of worker threads are functions inside bridge.py; of the app they use nothing but `post_message`."""
+    """Jobs of worker threads are functions inside workers.py; of the app they use nothing but `post_message`."""
     tui = {path: tree for path, tree in TREES.items() if "tui" in path.parts}
     threaded = {
         name(path)
@@ -101,8 +104,8 @@ def test_threads_of_the_screen_start_in_one_place_and_only_post_messages() -> No
         for node in ast.walk(tree)
         if isinstance(node, ast.keyword) and node.arg == "thread" and ast.unparse(node.value) == "True"
     }
-    assert threaded == {"memory_tui/tui/bridge.py"}
-    bridge = TREES[ROOT / "memory_tui" / "tui" / "bridge.py"]
+    assert threaded == {"memory_tui/tui/workers.py"}
+    bridge = TREES[ROOT / "memory_tui" / "tui" / "workers.py"]
     jobs = [node for node in functions(bridge) if node.name == "job"]
     assert len(jobs) >= 5
     used = {
@@ -113,6 +116,18 @@ def test_threads_of_the_screen_start_in_one_place_and_only_post_messages() -> No
     }
     assert used == {"self._app.post_message"}
     assert "Thread(" not in "".join(path.read_text("utf-8") for path in tui)
+
+
+def test_every_package_lists_its_modules_and_imports_nothing() -> None:
+    for path, tree in TREES.items():
+        if path.name != "__init__.py" or path.parent.name in ("memory_tui", "manual"):
+            continue
+        listed = set(re.findall(r"^- (\w+):", ast.get_docstring(tree) or "", re.MULTILINE))
+        folder = {
+            item.stem for item in path.parent.iterdir() if item.suffix == ".py" or (item / "__init__.py").is_file()
+        }
+        assert listed == folder - {"__init__"}, name(path)
+        assert len(tree.body) == 1 or path.parent.name == "engine", name(path)
 
 
 def files_of_the_project() -> list[Path]:
@@ -150,15 +165,15 @@ WRITING = {
 OF_PATHS = {"write_text", "write_bytes", "unlink", "hardlink_to", "symlink_to", "touch", "rmdir", "mkdir"}
 NOT_DURABLE = {
     "memory_tui/core/atomic.py": "the room itself",
-    "memory_tui/curate/history.py": "objects and references of git, and a private folder without configuration",
-    "memory_tui/demo/folders.py": "the demo's temporary folder, which goes with it",
-    "memory_tui/doctor/machine.py": "a probe in a temporary folder, to be seen by the watcher",
-    "memory_tui/embed/batch_service.py": "a file without a name, for an answer that is read at once",
-    "memory_tui/embed/llama_worker.py": "the pipe to the process that asked",
-    "memory_tui/embed/worker.py": "a file without a name, for what a model says while it loads",
+    "memory_tui/curate/git.py": "objects and references of git, and a private folder without configuration",
+    "memory_tui/demo/demo.py": "the demo's temporary folder, which goes with it",
+    "memory_tui/doctor/checks_machine.py": "a probe in a temporary folder, to be seen by the watcher",
+    "memory_tui/providers/batch.py": "a file without a name, for an answer that is read at once",
+    "memory_tui/providers/wires/llama_worker.py": "the pipe to the process that asked",
+    "memory_tui/providers/wires/local.py": "a file without a name, for what a model says while it loads",
     "memory_tui/index/database.py": "a private copy of an index on a disk that takes nothing, gone after the look",
-    "memory_tui/index/peek.py": "a private copy of another program's database, gone after the look",
-    "memory_tui/index/place.py": "the private folder below the temporary one, for an index without a place",
+    "memory_tui/openclaw/open_foreign.py": "a private copy of another program's database, gone after the look",
+    "memory_tui/index/index_file.py": "the private folder below the temporary one, for an index without a place",
     "memory_tui/tui/signals.py": "the terminal, which is given back on the way out",
 }
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from memory_tui import __version__, cli
+from memory_tui import __version__
+from memory_tui.cli import main
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     def go(*arguments: str, folder: Path | None = workspace) -> tuple[int, str, str]:
         where = ["--workspace", str(folder)] if folder else []
         try:
-            code = cli.main([*where, "--index", str(tmp_path / "index.sqlite"), *arguments])
+            code = main.main([*where, "--index", str(tmp_path / "index.sqlite"), *arguments])
         except SystemExit as leaving:
             code = int(leaving.code or 0)
         printed = capsys.readouterr()
@@ -84,7 +85,7 @@ def test_json_has_the_documented_shape(run: Callable) -> None:
 def test_global_options_stand_before_or_after_the_command(
     run: Callable, workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["--json", "status", "--workspace", str(workspace), "--index", str(tmp_path / "other")]) == 0
+    assert main.main(["--json", "status", "--workspace", str(workspace), "--index", str(tmp_path / "other")]) == 0
     status = json.loads(capsys.readouterr().out)
     assert status["workspaceDir"] == str(workspace)
     assert status["freshness"]["pending"][0]["detail"] == "new"
@@ -101,7 +102,7 @@ def test_global_options_stand_before_or_after_the_command(
     ],
 )
 def test_a_bare_path_opens_the_app_wherever_the_options_stand(arguments: list[str]) -> None:
-    given = cli.build_parser().parse_args(cli._with_command(arguments))
+    given = main.build_parser().parse_args(main._with_command(arguments))
     assert (given.command, given.path, given.query) == ("open", "./notes", "x")
 
 
@@ -193,7 +194,7 @@ def test_an_error_is_json_too(run: Callable) -> None:
 def test_another_provider_has_an_index_of_its_own(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = set()
     for provider in ("builtin", "none", "scripted"):
-        assert cli.main(["status", "--json", "--workspace", str(workspace), "--provider", provider]) == 0
+        assert main.main(["status", "--json", "--workspace", str(workspace), "--provider", provider]) == 0
         paths.add(json.loads(capsys.readouterr().out)["dbPath"])
     assert len(paths) == 3
 
@@ -442,7 +443,7 @@ def child(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]
 
 def test_version_needs_neither_numpy_nor_a_screen() -> None:
     code = (
-        "import sys; sys.argv = ['memory-tui', '--version']\nfrom memory_tui.cli import main\n"
+        "import sys; sys.argv = ['memory-tui', '--version']\nfrom memory_tui.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
         "print(sorted({'numpy', 'textual', 'rich', 'apsw', 'tokenizers'} & set(sys.modules)))"
     )
@@ -532,7 +533,7 @@ def test_a_change_that_is_not_there_cannot_be_undone(run: Callable) -> None:
 
 
 def test_a_kind_that_is_none_is_refused(run: Callable) -> None:
-    from memory_tui.curate.suggestion import TITLES
+    from memory_tui.inbox.entries import TITLES
 
     said = refused(run, "inbox", "--kind", "foo")
     assert all(kind in said for kind in TITLES)
@@ -580,7 +581,7 @@ GLOBAL = {
 
 
 def test_every_global_option_is_taken_after_every_command() -> None:
-    parser = cli.build_parser()
+    parser = main.build_parser()
     needs = {
         "get": ["MEMORY.md"],
         "why": ["a", "b"],
@@ -590,7 +591,7 @@ def test_every_global_option_is_taken_after_every_command() -> None:
         "archive": ["--older-than", "3"],
         "hook": ["claude-code"],
     }
-    for command in cli._RUN:
+    for command in main._RUN:
         for option, value in GLOBAL.items():
             given = parser.parse_args([command, *needs.get(command, []), option, value])
             assert value in str(vars(given)[option.strip("-")]), (command, option)
@@ -600,7 +601,7 @@ def test_every_global_option_is_taken_after_every_command() -> None:
 
 def test_the_app_and_the_demo_begin_with_a_question() -> None:
     for command in ("open", "demo"):
-        assert cli.build_parser().parse_args([command, "--query", "vlan"]).query == "vlan"
+        assert main.build_parser().parse_args([command, "--query", "vlan"]).query == "vlan"
 
 
 def test_an_answer_in_json_is_short_without_explain(run: Callable, workspace: Path) -> None:

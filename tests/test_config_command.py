@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from memory_tui import cli
-from memory_tui.config.documented import BY_PATH
-from memory_tui.launch import Options, choose
+from memory_tui.cli import main
+from memory_tui.config.keys import BY_PATH
+from memory_tui.plan import Options, choose
 
 pytest_plugins = ("helpers_config",)
 
@@ -28,7 +28,7 @@ def run(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     monkeypatch.chdir(home)
 
     def go(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(arguments)
+        code = main.main(arguments)
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
@@ -240,8 +240,8 @@ def test_an_overlap_is_always_less_than_a_chunk(run: Run, fleet: Path) -> None:
 
 def test_no_reader_of_json5_is_loaded_before_there_is_a_file() -> None:
     code = (
-        "import sys, memory_tui.cli, memory_tui.launch\n"
-        "print(sorted({'json5', 'memory_tui.config.tree', 'platformdirs', 'difflib'} & set(sys.modules)))"
+        "import sys, memory_tui.cli.main, memory_tui.plan\n"
+        "print(sorted({'json5', 'platformdirs', 'difflib'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "json5" not in done.stdout

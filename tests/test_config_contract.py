@@ -11,15 +11,19 @@ import pytest
 from helpers_mcp import Wire, end_all
 from provider_server import Play, serving
 
-from memory_tui import cli, config, doctor, launch, providing
-from memory_tui.agent import sessions
-from memory_tui.config.documented import BY_PATH
-from memory_tui.consent import Consents
+from memory_tui import plan as plans
+from memory_tui.approval import Consents
+from memory_tui.cli import main
+from memory_tui.config import load
+from memory_tui.config.keys import BY_PATH
+from memory_tui.core.errors import SettingError
 from memory_tui.curate import budget
-from memory_tui.embed import registry
-from memory_tui.embed.options import ProviderSettings
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import SettingError
+from memory_tui.doctor import runner
+from memory_tui.engine.engine import Engine
+from memory_tui.openclaw import sessions
+from memory_tui.plan import Options
+from memory_tui.providers import registry
+from memory_tui.providers.provider_options import ProviderSettings
 
 pytest_plugins = ("helpers_config",)
 
@@ -94,8 +98,8 @@ def asked(tmp_path: Path) -> Callable[..., Options]:
 
 
 def settings(options: Options) -> ProviderSettings:
-    plan = launch.plan(options)
-    return providing.settings(plan, Consents(plan.workspace))
+    plan = plans.plan(options)
+    return plans.settings(plan, Consents(plan.workspace))
 
 
 def login(tmp_path: Path, agent: str, profiles: dict[str, Any]) -> None:
@@ -108,7 +112,7 @@ def login(tmp_path: Path, agent: str, profiles: dict[str, Any]) -> None:
 def test_nothing_of_a_real_file_is_passed_over_in_silence(
     name: str, asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    survey = launch.choose(asked(FILES[name])).survey()
+    survey = plans.choose(asked(FILES[name])).survey()
     said = " ".join(problem.message for problem in survey.problems)
     assert SAID.get(name, "") in said
     assert bool(said) == (name in SAID)
@@ -116,7 +120,7 @@ def test_nothing_of_a_real_file_is_passed_over_in_silence(
         options = asked(FILES[name])
         where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
         for command in (["config"], ["status"], ["doctor", "--all"]):
-            cli.main([*where, "--provider", "none", *command])
+            main.main([*where, "--provider", "none", *command])
             out = " ".join(capsys.readouterr().out.split())
             assert SAID[name] in out or (command[0] == "doctor" and "values not used as written" in out), command
 
@@ -138,7 +142,7 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(
         headers = play.asked[0].headers
         assert headers["Authorization"] == "Bearer sk-of-the-proxy"
         assert headers["X-Team"] == "notes"
-    code = cli.main(["--workspace", str(options.workspace), "--config", str(options.config), "config", "--json"])
+    code = main.main(["--workspace", str(options.workspace), "--config", str(options.config), "config", "--json"])
     out = capsys.readouterr().out
     assert code == 0
     assert "sk-of-the-proxy" not in out
@@ -201,7 +205,7 @@ def test_what_one_provider_is_told_is_never_sent_to_another(asked: Callable[...,
 @pytest.mark.parametrize("key", [path for path, key in BY_PATH.items() if key.kind != "knob"])
 def test_set_says_of_every_listed_key_that_it_does_not_take_how_it_is_set(key: str, tmp_path: Path) -> None:
     with pytest.raises(SettingError) as caught:
-        launch.choose(Options(workspace=str(tmp_path / "notes"), changes=((key, "1"),)))
+        plans.choose(Options(workspace=str(tmp_path / "notes"), changes=((key, "1"),)))
     assert key in caught.value.message
     assert "--" in caught.value.next_step
 
@@ -229,13 +233,13 @@ def test_a_sandbox_that_may_not_write_is_not_flushed(
     tree: dict[str, Any] = {"agents": {"defaults": {"sandbox": sandbox}, "list": [{"id": "main"}]}}
     if per_agent:
         tree["agents"]["list"][0]["sandbox"] = per_agent
-    found = config.parse(json.dumps(tree), tmp_path / "openclaw.json")
+    found = load.parse(json.dumps(tree), tmp_path / "openclaw.json")
     assert sessions.writable(found, session) is flushes
 
 
 def test_the_flush_command_names_the_sandbox(asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]) -> None:
     options = asked({"agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "ro"}}}})
-    cli.main(["--config", str(options.config), "flush", "--session", "s", "--tokens", "199000"])
+    main.main(["--config", str(options.config), "flush", "--session", "s", "--tokens", "199000"])
     assert "the sandbox may not write" in capsys.readouterr().out
 
 
@@ -247,7 +251,7 @@ def test_a_prompt_without_memory_search_has_no_rule_to_search(
 ) -> None:
     options = asked(OFF)
     where = ["--workspace", str(options.workspace), "--config", str(options.config)]
-    cli.main([*where, "prompt", "--json"])
+    main.main([*where, "prompt", "--json"])
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert found["section"] == ""
@@ -269,9 +273,9 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(
         at = at.setdefault(name, {})
     at["provider"] = "none"
     options = asked(tree)
-    cli.main(["--workspace", str(options.workspace), "--config", str(options.config), "prompt", "--json"])
+    main.main(["--workspace", str(options.workspace), "--config", str(options.config), "prompt", "--json"])
     (file,) = json.loads(capsys.readouterr().out)["files"]
-    host = budget.hosts(launch.choose(options).config)[0]
+    host = budget.hosts(plans.choose(options).config)[0]
     cut = budget.measure(text.encode(), host).cut
     assert cut is not None
     assert file["cut"] is True
@@ -314,7 +318,7 @@ def test_a_difference_of_the_file_shows_no_key_of_any_provider(
         '"agents": {"defaults": {"memorySearch": {"query": {"maxResults": 6}}}}}\n'
     )
     where = ["--workspace", str(tmp_path / "notes"), "--config", str(path)]
-    cli.main([*where, "write-config", "--dry-run", "--set", "maxResults=9"])
+    main.main([*where, "write-config", "--dry-run", "--set", "maxResults=9"])
     out = capsys.readouterr().out
     assert "9" in out
     assert "beside-it" not in out
@@ -327,5 +331,5 @@ def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(
     options = asked(tree, provider="none")
     Path(str(options.config)).chmod(0o644)
     with Engine.open(options) as engine:
-        (check,) = [check for check in doctor.CHECKS if check.key == "key-file"]
+        (check,) = [check for check in runner.CHECKS if check.key == "key-file"]
         assert check.run(engine).state == "warning"

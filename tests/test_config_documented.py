@@ -12,13 +12,15 @@ import pytest
 from helpers_time import LONG
 from helpers_workspace import put
 
-from memory_tui import launch, providing
-from memory_tui.agent import citations, sessions
-from memory_tui.config.documented import BY_PATH
-from memory_tui.consent import Consents
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import ConfigError
-from memory_tui.index import compare, watch
+from memory_tui import plan
+from memory_tui.approval import Consents
+from memory_tui.config.keys import BY_PATH
+from memory_tui.core.errors import ConfigError
+from memory_tui.engine.engine import Engine
+from memory_tui.index import watch
+from memory_tui.openclaw import compare, sessions
+from memory_tui.plan import Options
+from memory_tui.recalls import recalled_lines
 
 pytest_plugins = ("helpers_config",)
 
@@ -132,8 +134,8 @@ def house(home: Path, write: Callable[[object], Path], monkeypatch: pytest.Monke
     return House(home, write, monkeypatch)
 
 
-def _plan(see: Callable[[launch.Plan], object]) -> Callable[[House, Options], object]:
-    return lambda house, options: see(launch.plan(options))
+def _plan(see: Callable[[plan.Plan], object]) -> Callable[[House, Options], object]:
+    return lambda house, options: see(plan.plan(options))
 
 
 def _asked(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
@@ -159,14 +161,14 @@ def _remote(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
     def go(house: House, options: Options) -> object:
         from dataclasses import replace
 
-        return see(providing.settings(launch.choose(replace(options, provider="openai")), Consents(house.workspace)))
+        return see(plan.settings(plan.choose(replace(options, provider="openai")), Consents(house.workspace)))
 
     return go
 
 
 def _enabled(house: House, options: Options) -> object:
     try:
-        launch.choose(options).require_enabled()
+        plan.choose(options).require_enabled()
     except ConfigError as error:
         return error.message
     return "on"
@@ -244,7 +246,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "extraPaths": ({}, _engine(lambda engine: [row.path for row in engine.files() if row.path.startswith("more")])),
     "provider": (
         {},
-        lambda house, options: launch.choose(Options(config=options.config, index=options.index)).provider,
+        lambda house, options: plan.choose(Options(config=options.config, index=options.index)).provider,
     ),
     "remote.baseUrl": ({}, _remote(lambda found: found.base_url)),
     "remote.apiKey": ({}, _remote(lambda found: [key.reveal() for key in found.api_keys])),
@@ -257,7 +259,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: sessions.rules_of(plan.config)))
         for name in ("enabled", "softThresholdTokens")
     },
-    "memory.citations": ({}, _plan(lambda plan: citations.mode_of(plan.config.value("memory.citations")))),
+    "memory.citations": ({}, _plan(lambda plan: recalled_lines.mode_of(plan.config.value("memory.citations")))),
     "hooks.internal.entries.session-memory.messages": (
         {},
         _plan(lambda plan: plan.config.value("hooks.internal.entries.session-memory.messages")),
@@ -303,7 +305,7 @@ def test_the_documented_tree_is_known_whole() -> None:
 @pytest.mark.parametrize(("section", "key"), DOCUMENTED)
 def test_each_documented_key_takes_effect_or_says_why_not(house: House, section: str, key: str) -> None:
     value = DOCUMENTED[section, key]
-    survey = launch.choose(house.options({(section, key): value})).survey()
+    survey = plan.choose(house.options({(section, key): value})).survey()
     row = next(row for row in survey.values if row.key == key)
     assert row.written
     assert row.meaning
@@ -343,7 +345,7 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house: House) -> 
 
 
 def test_an_unknown_key_is_reported_and_ends_nothing(house: House) -> None:
-    survey = launch.choose(house.options({(SEARCH, "query.minscore"): 0.2, (SEARCH, "vektor"): 1})).survey()
+    survey = plan.choose(house.options({(SEARCH, "query.minscore"): 0.2, (SEARCH, "vektor"): 1})).survey()
     told = [problem.message for problem in survey.problems]
     assert any("did you mean query.minScore" in text for text in told)
     assert any("vektor is not a documented setting" in text for text in told)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import config
-from memory_tui.config import places
-from memory_tui.errors import ConfigError, SettingError
+from memory_tui.config import load, places
+from memory_tui.core.errors import ConfigError, SettingError
 
 pytest_plugins = ("helpers_config",)
 
@@ -71,20 +70,20 @@ def test_the_configuration_of_another_workspace_does_not_apply(tmp_path: Path, w
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     file = write({"agents": {"defaults": {"workspace": str(theirs)}}})
-    assert config.load(None, theirs).kind == "openclaw"
-    assert config.load(None, None).kind == "openclaw"
-    assert config.load(None, tmp_path).kind == "none"
-    assert config.load(str(file), tmp_path).kind == "openclaw"
-    assert config.load(None, tmp_path, "main").kind == "openclaw", "an agent was asked for"
+    assert load.load(None, theirs).kind == "openclaw"
+    assert load.load(None, None).kind == "openclaw"
+    assert load.load(None, tmp_path).kind == "none"
+    assert load.load(str(file), tmp_path).kind == "openclaw"
+    assert load.load(None, tmp_path, "main").kind == "openclaw", "an agent was asked for"
 
 
 def test_our_own_file_applies_where_openclaws_does_not(home: Path, write: Write, tmp_path: Path) -> None:
     write({"agents": {"defaults": {"workspace": "/elsewhere"}}})
-    own = config.own_path()
+    own = places.own_path()
     own.parent.mkdir(parents=True)
     own.write_text("{query: {minScore: 0.1}}")
-    assert config.load(None, tmp_path).kind == "own"
-    assert config.load(None, tmp_path).values["query.minScore"].value == 0.1
+    assert load.load(None, tmp_path).kind == "own"
+    assert load.load(None, tmp_path).values["query.minScore"].value == 0.1
     del home
 
 
@@ -92,10 +91,10 @@ def test_a_workspace_tells_whose_it_is(tmp_path: Path, write: Write) -> None:
     coder = tmp_path / "coder"
     coder.mkdir()
     write({"agents": {"list": [{"id": "main"}, {"id": "coder", "workspace": str(coder)}]}})
-    assert config.load(None, coder).agent.id == "coder"
-    assert config.load(None, None).agent.id == "main"
+    assert load.load(None, coder).agent.id == "coder"
+    assert load.load(None, None).agent.id == "main"
     (tmp_path / "link").symlink_to(coder)
-    assert config.load(None, tmp_path / "link").agent.id == "coder"
+    assert load.load(None, tmp_path / "link").agent.id == "coder"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_agents_and_their_workspaces(
     agents: object, expected: dict[str, tuple[str, bool]], home: Path, write: Write
 ) -> None:
     write({"agents": agents})
-    found = config.load(None, None)
+    found = load.load(None, None)
     assert expected == {
         agent.id: (str(agent.workspace).replace(str(home), "~"), agent.default) for agent in found.agents
     }
@@ -144,7 +143,7 @@ def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write: Wr
         '{agents: {list: [\n{id: "main", default: true, workspace: "/a"},\n{id: "MAIN", workspace: "/b"},\n'
         '{id: "other", default: true}]}}'
     )
-    found = config.load(None, None)
+    found = load.load(None, None)
     assert [agent.id for agent in found.agents] == ["main", "other"]
     assert found.agent.workspace == Path("/a")
     assert [(problem.place.line, problem.used) for problem in found.found] == [
@@ -155,14 +154,14 @@ def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write: Wr
 
 def test_an_agent_that_nobody_knows_is_refused_with_those_there_are(write: Write, home: Path) -> None:
     with pytest.raises(SettingError) as caught:
-        config.load(None, None, "coder")
+        load.load(None, None, "coder")
     assert "main" in caught.value.next_step
-    assert config.load(None, None, "main").kind == "none"
+    assert load.load(None, None, "main").kind == "none"
     write({"agents": {"list": [{"id": "main"}, {"id": "researcher"}]}})
     with pytest.raises(SettingError) as caught:
-        config.load(None, None, "coder")
+        load.load(None, None, "coder")
     assert "main, researcher" in caught.value.next_step
-    assert config.load(None, None, " Researcher ").agent.id == "researcher"
+    assert load.load(None, None, " Researcher ").agent.id == "researcher"
     del home
 
 
@@ -183,7 +182,7 @@ def test_variables_are_replaced_in_openclaws_order(home: Path, write: Write, mon
         '# mine\nB=from-file # why\nexport C=\'quoted # text\'\nD="dou\\"ble"\nA=file\n=broken\nD2\n'
     )
     monkeypatch.setenv("A", "process")
-    found = config.load(None, None)
+    found = load.load(None, None)
     assert found.extra_paths == (
         "process",
         "from-file/quoted # text",
@@ -201,7 +200,7 @@ def test_variables_are_replaced_in_openclaws_order(home: Path, write: Write, mon
 def test_a_variable_without_value_is_reported(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMPTY_ONE", "")
     write('{agents: {defaults: {\nworkspace: "${EMPTY_ONE}/x",\nmemorySearch: {extraPaths: ["${NOT_THERE}"]}}}}')
-    found = config.load(None, None)
+    found = load.load(None, None)
     assert [problem.place.line for problem in found.found] == [2, 3]
     assert "EMPTY_ONE" in found.problems[0]
     assert found.extra_paths == ()
@@ -221,7 +220,7 @@ def test_includes_are_joined_as_openclaw_joins_them(write: Write, home: Path) ->
         "{agents: {defaults: {memorySearch: {$include: './search.json5', extraPaths: ['b']}}}}"
     )
     (folder / "more" / "search.json5").write_text("\n{cache: {enabled: false}, query: {minScore: -1}}")
-    found = config.load(None, None)
+    found = load.load(None, None)
     assert (found.value("query.minScore"), found.value("query.maxResults")) == (0.4, 3)
     assert found.value("cache.enabled") is False
     assert found.extra_paths == ("a", "b")
@@ -251,7 +250,7 @@ def test_what_may_not_be_included_is_reported_and_the_rest_counts(
     (home / "outside.json5").write_text("{}")
     (home / ".openclaw" / "loop.json5").write_text("{$include: 'loop.json5'}")
     (home / ".openclaw" / "link.json5").symlink_to(home / "outside.json5")
-    found = config.load(None, None)
+    found = load.load(None, None)
     assert found.value("query.minScore") == 0.4
     assert len(found.problems) == 1
     assert why in found.problems[0]
@@ -261,14 +260,14 @@ def test_a_broken_included_file_is_named(write: Write, home: Path) -> None:
     write('{$include: "part.json5"}')
     (home / ".openclaw" / "part.json5").write_text("{\n a:: 1}")
     with pytest.raises(ConfigError, match=r"part\.json5") as caught:
-        config.load(None, None)
+        load.load(None, None)
     assert (caught.value.line, caught.value.column) == (2, 4)
 
 
 def test_what_is_no_configuration_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "huge.json").write_bytes(b" " * (config.MAX_BYTES + 1))
+    (tmp_path / "huge.json").write_bytes(b" " * (load.MAX_BYTES + 1))
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00{")
     for name in ("huge.json", "folder.json", "bytes.json", "nothing.json"):
         with pytest.raises(ConfigError, match=name):
-            config.load(str(tmp_path / name), None)
+            load.load(str(tmp_path / name), None)

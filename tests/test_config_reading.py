@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import config
-from memory_tui.config import Config
-from memory_tui.config.documented import BY_PATH, SEARCH
-from memory_tui.errors import ConfigError
-from memory_tui.settings import KNOBS
+from memory_tui.config import load
+from memory_tui.config.keys import BY_PATH, SEARCH
+from memory_tui.config.model import Config
+from memory_tui.core.errors import ConfigError
+from memory_tui.core.settings import KNOBS
 
 pytest_plugins = ("helpers_config",)
 
@@ -19,7 +19,7 @@ PATH = Path("openclaw.json")
 
 def older(section: str) -> Config:
     """The configuration with `section` as the members of agents.defaults.memorySearch."""
-    return config.parse(f"{{agents: {{defaults: {{memorySearch: {{{section}}}}}}}}}", PATH)
+    return load.parse(f"{{agents: {{defaults: {{memorySearch: {{{section}}}}}}}}}", PATH)
 
 
 # Below agents.defaults.memorySearch, and elsewhere in the file.
@@ -72,7 +72,7 @@ def test_every_documented_key_is_known_and_explained() -> None:
     ],
 )
 def test_both_layouts_of_openclaw_are_read(text: str, layout: str) -> None:
-    found = config.parse(text, PATH)
+    found = load.parse(text, PATH)
     assert (found.kind, found.layout) == ("openclaw", layout)
     assert found.values["query.minScore"].value == 0.2
     assert found.values["query.hybrid.mmr.enabled"].value is True
@@ -82,7 +82,7 @@ def test_both_layouts_of_openclaw_are_read(text: str, layout: str) -> None:
 
 
 def test_our_own_file_has_the_tree_at_the_top() -> None:
-    found = config.parse(
+    found = load.parse(
         '{query: {minScore: 0.1}, sync: {watchDebounceMs: 200}, profile: "recommended", workspace: "/notes"}',
         Path("config.json"),
     )
@@ -98,7 +98,7 @@ def test_an_agent_overrides_field_by_field_and_adds_its_extra_paths() -> None:
                                                   cache: {enabled: false}}},
       list: [{id: "main"},
              {id: "Coder", memorySearch: {query: {minScore: 0.5}, extraPaths: ["b", "c"], remote: {apiKey: "k"}}}]}}"""
-    main, coder = config.parse(text, PATH), config.parse(text, PATH, "coder")
+    main, coder = load.parse(text, PATH), load.parse(text, PATH, "coder")
     assert (main.value("query.minScore"), coder.value("query.minScore")) == (0.2, 0.5)
     assert (coder.value("query.maxResults"), coder.value("cache.enabled")) == (9, False)
     assert (main.extra_paths, coder.extra_paths) == (("a", "b"), ("a", "b", "c"))
@@ -109,7 +109,7 @@ def test_an_agent_overrides_field_by_field_and_adds_its_extra_paths() -> None:
 
 
 def test_the_newer_layout_has_its_agents_by_name() -> None:
-    found = config.parse(
+    found = load.parse(
         """{memory: {search: {query: {minScore: 0.2}}},
         agents: {entries: {main: {}, coder: {memory: {search: {query: {minScore: 0.6}}}}}}}""",
         PATH,
@@ -120,7 +120,7 @@ def test_the_newer_layout_has_its_agents_by_name() -> None:
 
 
 def test_two_layouts_at_once_are_reported_and_the_newer_counts() -> None:
-    found = config.parse(
+    found = load.parse(
         "{memory: {search: {query: {minScore: 0.1}}},\n agents: {defaults: {memorySearch: {query: {minScore: 0.9}}}}}",
         PATH,
     )
@@ -176,7 +176,7 @@ def test_a_bad_value_is_reported_with_its_line_and_the_default_used(section: str
 
 
 def test_of_a_bad_override_the_general_value_is_used() -> None:
-    found = config.parse(
+    found = load.parse(
         "{agents: {defaults: {memorySearch: {query: {minScore: 0.2}}},\n list: [{id: 'main',"
         " memorySearch: {query: {minScore: -1}}}]}}",
         PATH,
@@ -204,7 +204,7 @@ def test_of_a_bad_override_the_general_value_is_used() -> None:
     ],
 )
 def test_a_section_of_the_wrong_kind_is_reported_and_harmless(text: str) -> None:
-    found = config.parse(text, PATH)
+    found = load.parse(text, PATH)
     assert len(found.problems) == 1
     assert "line 1" in found.problems[0]
     assert found.values == {}
@@ -220,7 +220,7 @@ def test_unknown_keys_are_reported_with_a_suggestion_and_change_nothing() -> Non
 
 
 def test_what_else_is_in_the_file_is_none_of_our_business() -> None:
-    found = config.parse(
+    found = load.parse(
         "{channels: {telegram: {botToken: 'x'}}, agents: {defaults: {model: {primary: 'm'},"
         " compaction: {mode: 'safeguard', memoryFlush: {softThresholdTokens: 4000, foo: 1}}},"
         " list: [{id: 'main', tools: {}}]}, memory: {citations: 'on', search: {}, bar: 1},"
@@ -240,7 +240,7 @@ def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
     assert "line 1" in older("fallback: 'opena'").problems[0]
     assert not older("extraPaths: [{path: 'a', pattern: '**/x.md'}, {path: 'b'}]").problems
     assert "list of paths" in older("extraPaths: [{path: 'a', pattern: 1}]").problems[0]
-    assert "QMD" in config.parse("{memory: {backend: 'qmd'}}", PATH).problems[0]
+    assert "QMD" in load.parse("{memory: {backend: 'qmd'}}", PATH).problems[0]
 
 
 def test_a_repeated_key_is_reported_and_the_last_counts() -> None:
@@ -254,7 +254,7 @@ def test_a_repeated_key_is_reported_and_the_last_counts() -> None:
 )
 def test_sizes_are_numbers_or_have_a_unit(size: str, bytes_: int) -> None:
     flush = f"{{forceFlushTranscriptBytes: {size}}}"
-    found = config.parse(f"{{agents: {{defaults: {{compaction: {{memoryFlush: {flush}}}}}}}}}", PATH)
+    found = load.parse(f"{{agents: {{defaults: {{compaction: {{memoryFlush: {flush}}}}}}}}}", PATH)
     assert found.value("agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes") == bytes_
 
 
@@ -262,12 +262,12 @@ def test_openclaws_index_is_where_the_agent_has_it(home: Path) -> None:
     assert older("").store_path == home / ".openclaw" / "memory" / "main.sqlite"
     assert older("store: {path: '~/idx/{agentId}.db'}").store_path == home / "idx" / "main.db"
     text = "{agents: {defaults: {memorySearch: {store: {path: '/x/{agentId}-{agentId}'}}}, list: [{id: 'a b'}]}}"
-    assert config.parse(text, PATH).store_path == Path("/x/a-b-a-b")
+    assert load.parse(text, PATH).store_path == Path("/x/a-b-a-b")
 
 
 def test_a_text_that_holds_no_object_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
-        config.parse("[1, 2]", PATH)
+        load.parse("[1, 2]", PATH)
     assert (caught.value.line, caught.value.column) == (1, 1)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import config
-from memory_tui.config.secrets import FoundSecret
+from memory_tui.config import load
+from memory_tui.config.secret_refs import FoundSecret
 
 pytest_plugins = ("helpers_config",)
 
@@ -25,7 +25,7 @@ def secret(write: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Found
 
     def go(api_key: object, secrets: object = None) -> FoundSecret:
         write({"agents": {"defaults": {"memorySearch": {"remote": {"apiKey": api_key}}}}, "secrets": secrets or {}})
-        found = config.load(None, None).secret("remote.apiKey")
+        found = load.load(None, None).secret("remote.apiKey")
         assert found is not None
         assert KEY not in repr(found) + str(found)
         return found
@@ -147,7 +147,7 @@ def test_a_file_that_others_may_read_is_refused_unless_that_is_wanted(
 def test_headers_are_secrets_too(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     write({"agents": {"defaults": {"memorySearch": {"remote": {"headers": {"x-a": KEY, "x-b": "Bearer ${MY_KEY}"}}}}}})
-    found = config.load(None, None)
+    found = load.load(None, None)
     assert {name: value.value for name, value in found.headers()} == {"x-a": KEY, "x-b": f"Bearer {KEY}"}
     assert KEY not in repr(found)
     assert KEY not in repr(found.entries)

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from provider_server import Play, serving, status
 
-from memory_tui.consent import Consents
-from memory_tui.embed.wire import host_of, on_this_machine
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import ConsentUnsaved, SettingError
+from memory_tui.approval import Consents
+from memory_tui.core.errors import ConsentUnsaved, SettingError
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.providers.provider_options import host_of, on_this_machine
 
 KEY = "sk-consent-0123456789"
 

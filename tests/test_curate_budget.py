@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui import config
+from memory_tui.config import load
+from memory_tui.core.jsstring import WHITESPACE
 from memory_tui.curate.budget import CLAUDE_CODE, Host, effect, hosts, measure, shares
-from memory_tui.text.js import WHITESPACE
 
 TEXT = st.text(st.sampled_from("ab \n\r日é😀"), max_size=80)
 
@@ -125,7 +125,7 @@ def test_nothing_is_within_every_budget(data):
 
 def test_the_configuration_names_the_limit():
     def found(text: str) -> Host:
-        return hosts(config.parse(text, Path("openclaw.json")))[0]
+        return hosts(load.parse(text, Path("openclaw.json")))[0]
 
     assert found("{}") == Host("openclaw", 20_000, False, "OpenClaw's default")
     named = found("{agents: {defaults: {bootstrapMaxChars: 12000, memorySearch: {}}}}")

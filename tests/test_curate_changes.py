@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.curate import capture, diff, headings, promote, tidy
-from memory_tui.curate.lines import Lines, block_at, edited, sections, shown
+from memory_tui.core.errors import EditRefused
+from memory_tui.curate import diff, planner, promote
+from memory_tui.curate.changes import Change, FileChange, Lines, block_at, edited, sections, shown
+from memory_tui.curate.planner import Stored
 from memory_tui.curate.promote import Spot
-from memory_tui.curate.record import Change, FileChange
-from memory_tui.curate.tidy import Stored
-from memory_tui.errors import EditRefused
 
 NOW = dt.datetime(2026, 1, 12, 14, 5)
 LOG = b"# 2026-01-11 (Sunday)\n\n- 09:00 bread\n"
@@ -38,7 +37,7 @@ def after(change: Change, path: str = "") -> bytes | None:
 
 
 def remember(text: str, log: bytes | None, model: bytes | None = None) -> bytes | None:
-    return after(capture.capture(text, NOW, log, model))
+    return after(planner.capture(text, NOW, log, model))
 
 
 # --- lines ---------------------------------------------------------------------------------------------------------
@@ -135,10 +134,10 @@ def test_nothing_is_nothing_to_remember():
 
 
 def test_a_topic_has_a_path_in_any_script():
-    assert capture.topic_path("Home Network!") == "memory/home-network.md"
-    assert capture.topic_path("../读书 笔记") == "memory/读书-笔记.md"
+    assert planner.topic_path("Home Network!") == "memory/home-network.md"
+    assert planner.topic_path("../读书 笔记") == "memory/读书-笔记.md"
     with pytest.raises(EditRefused):
-        capture.topic_path("../..")
+        planner.topic_path("../..")
 
 
 # --- promote -------------------------------------------------------------------------------------------------------
@@ -258,8 +257,8 @@ def test_lines_that_are_not_there_are_refused():
 
 def test_headings_are_ranked_by_shared_rare_words():
     texts = MEMORY.decode().split("\n")
-    assert headings.ranked(texts, "the omada router again")[0].section.title == "Home network"
-    assert headings.ranked(texts, "麻婆豆腐")[0].score == 0
+    assert promote.ranked(texts, "the omada router again")[0].section.title == "Home network"
+    assert promote.ranked(texts, "麻婆豆腐")[0].score == 0
 
 
 # --- tidy ----------------------------------------------------------------------------------------------------------
@@ -267,31 +266,31 @@ def test_headings_are_ranked_by_shared_rare_words():
 
 def test_deleting_closes_the_gap_and_counts_a_line_once():
     data = b"a\n\nb\n\nc\nd\n"
-    assert after(tidy.delete_lines([Spot("x.md", data, 3, 3)])) == b"a\n\nc\nd\n"
-    assert after(tidy.delete_lines([Spot("x.md", data, 5, 6), Spot("x.md", data, 6, 6), Spot("x.md", data, 1, 1)])) == (
-        b"b\n\n"
-    )
+    assert after(planner.delete_lines([Spot("x.md", data, 3, 3)])) == b"a\n\nc\nd\n"
+    assert after(
+        planner.delete_lines([Spot("x.md", data, 5, 6), Spot("x.md", data, 6, 6), Spot("x.md", data, 1, 1)])
+    ) == (b"b\n\n")
 
 
 def test_duplicates_leave_the_one_that_is_kept():
     keep, other = Spot("a.md", b"- x\n", 1, 1), Spot("b.md", b"- y\n- x\n", 2, 2)
-    change = tidy.merge_duplicates(keep, [other])
+    change = planner.merge_duplicates(keep, [other])
     assert [(file.path, file.after) for file in change.files] == [("b.md", b"- y\n")]
     with pytest.raises(EditRefused, match="kept and deleted"):
-        tidy.merge_duplicates(keep, [keep])
+        planner.merge_duplicates(keep, [keep])
 
 
 def test_only_old_daily_logs_are_archived_and_none_twice():
     notes = {f"memory/2025-0{n}-01.md": Stored(b"%d" % n, 0o640, 7) for n in range(1, 4)}
     taken = [*notes, "memory/topic.md", "memory/archive/memory/2025-01-01.md"]
-    change = tidy.archive(notes, taken, dt.date(2025, 4, 1), 40)
+    change = planner.archive(notes, taken, dt.date(2025, 4, 1), 40)
     assert [(f.path, f.before, f.after, f.mtime_ns) for f in change.files] == [
         ("memory/archive/memory/2025-02-01.md", None, b"2", 7),
         ("memory/2025-02-01.md", b"2", None, 0),
     ]
     assert "is there already" in change.notes[0]
     with pytest.raises(EditRefused, match="older than 99"):
-        tidy.archive(notes, taken, dt.date(2025, 4, 1), 99)
+        planner.archive(notes, taken, dt.date(2025, 4, 1), 99)
 
 
 # --- diff ----------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import pytest
 from helpers_curate import workspace
 from helpers_time import LONG
 
-from memory_tui.cli import main
-from memory_tui.events import SyncFinished
+from memory_tui.cli.main import main
+from memory_tui.core.events import SyncFinished
 
 DAY = "memory/2026-01-11.md"
 NOW = "2026-01-12T14:05:00Z"
@@ -121,7 +121,8 @@ def test_hostile_text_is_shown_harmless(notes, capsys):
 def test_the_engine_brings_the_index_up_to_date_after_a_change(notes):
     import threading
 
-    from memory_tui.engine import Engine, Options
+    from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Options
 
     seen: list[SyncFinished] = []
     finished = threading.Event()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from helpers_curate import curator, hidden, put, workspace
 
-from memory_tui.curate import recover, swap
-from memory_tui.curate.record import FileChange
+from memory_tui.curate import atomic_swap, recover
+from memory_tui.curate.changes import FileChange
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
@@ -22,8 +22,9 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from helpers_curate import curator
 from memory_tui.core import atomic
-from memory_tui.curate import curator as curators, folder, journal, lease, swap, write
-from memory_tui.curate.record import Change, FileChange
+from memory_tui.curate import curator as curators, journal, lease
+from memory_tui.curate import atomic_swap as folder, atomic_swap as swap, note_write as write
+from memory_tui.curate.changes import Change, FileChange
 
 seen = 0
 os.fsync = lambda descriptor: None
@@ -160,7 +161,7 @@ def test_lines_that_came_before_the_next_start_stay(cut_off, tmp_path, point):
     assert cut_off(notes, change, point) == -signal.SIGKILL
     with (notes / "MEMORY.md").open("ab") as file:
         file.write(b"- theirs\n")
-    replaced = notes / f".memory-tui-1-0{swap.NEW}"
+    replaced = notes / f".memory-tui-1-0{atomic_swap.NEW}"
     if point != "settle:before:1":
         # Somebody was on the way into the file that was replaced.
         assert replaced.read_bytes() == BEFORE["MEMORY.md"]

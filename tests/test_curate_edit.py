@@ -14,9 +14,9 @@ from helpers_time import LONG
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.curate import journal, lease, swap, write
-from memory_tui.curate.record import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
-from memory_tui.errors import EditRefused, PathRefused
+from memory_tui.core.errors import EditRefused, PathRefused
+from memory_tui.curate import atomic_swap, journal, lease, note_write
+from memory_tui.curate.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 
 LINE = st.one_of(st.binary(max_size=4), st.sampled_from([b"- a", b"\xff\xfe", b"caf\xe9", b"\xe6\x97\xa5"]))
 NOTE = st.tuples(
@@ -37,14 +37,19 @@ def folder(tmp_path):
 def _quick_disk(monkeypatch):
     """Waiting for the rest of a line, or for a late program is no part of these tests."""
     monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr(swap, "HALF_SECONDS", 0.0)
+    monkeypatch.setattr(atomic_swap, "HALF_SECONDS", 0.0)
 
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch):
     """Nor is how long a program is waited for that has a note open, or the lock, and gets no turn on a busy machine."""
-    late = (swap, "_LATE_SECONDS")
-    for place, name in ((swap, "WAIT_SECONDS"), late, (write, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
+    late = (atomic_swap, "_LATE_SECONDS")
+    for place, name in (
+        (atomic_swap, "WAIT_SECONDS"),
+        late,
+        (note_write, "DEADLINE_SECONDS"),
+        (journal, "_LOCK_SECONDS"),
+    ):
         monkeypatch.setattr(place, name, LONG)
 
 
@@ -228,14 +233,14 @@ def test_a_change_of_two_notes_is_made_whole_or_not_at_all(folder):
 def test_the_second_note_fails_late_and_the_first_is_taken_back(folder, monkeypatch):
     one = curator(folder)
     before = one.read("MEMORY.md")
-    real = swap.replace
+    real = atomic_swap.replace
 
     def full(folder, name, *rest):
         if name == "a.md":
             raise OSError(28, "No space left on device")
         return real(folder, name, *rest)
 
-    monkeypatch.setattr(swap, "replace", full)
+    monkeypatch.setattr(atomic_swap, "replace", full)
     (folder / "memory" / "a.md").write_bytes(b"old\n")
     with pytest.raises(EditRefused, match="full"):
         one.apply(
@@ -299,12 +304,12 @@ def test_a_writer_between_the_exchange_and_the_last_look_is_merged_in(folder, mo
     one = curator(folder)
     note = folder / "MEMORY.md"
     before = note.read_bytes()
-    displaced, quiet = swap._displaced, lease.quiet
+    displaced, quiet = atomic_swap._displaced, lease.quiet
     old_names: list[str] = []
 
     def exchanged(folder, hidden):
         if not note.read_bytes().endswith(b"- late\n"):
-            old_names.append(hidden + swap.NEW)
+            old_names.append(hidden + atomic_swap.NEW)
         return displaced(folder, hidden)
 
     def write_late(descriptor, seconds):
@@ -314,7 +319,7 @@ def test_a_writer_between_the_exchange_and_the_last_look_is_merged_in(folder, mo
                 file.write(b"- late\n")
         return quiet(descriptor, seconds)
 
-    monkeypatch.setattr(swap, "_displaced", exchanged)
+    monkeypatch.setattr(atomic_swap, "_displaced", exchanged)
     monkeypatch.setattr(lease, "quiet", write_late)
     one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- two")))
     assert note.read_bytes() == before.replace(b"- one", b"- two") + b"- late\n"
@@ -380,7 +385,7 @@ def test_two_curators_at_once_lose_nothing(folder):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
 def test_a_note_that_somebody_keeps_open_to_write_is_left_alone(folder, monkeypatch):
-    monkeypatch.setattr(swap, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(atomic_swap, "WAIT_SECONDS", 0.05)
     one = curator(folder)
     before = one.read("MEMORY.md")
     with (folder / "MEMORY.md").open("ab"), pytest.raises(Busy):

@@ -10,10 +10,9 @@ from helpers_curate import curator, workspace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.curate import promote, tidy
-from memory_tui.curate.emptied import without
-from memory_tui.curate.lines import Lines
-from memory_tui.curate.promote import Spot
+from memory_tui.curate import planner, promote
+from memory_tui.curate.changes import Lines
+from memory_tui.curate.promote import Spot, without
 
 HEADINGS = {"T": "# T", "A": "## A", "B": "## B", "C": "### C", "D": "#### D"}
 NOTE = st.lists(st.sampled_from([*HEADINGS.values(), "- a", "b", "", "```", "#in code"]), max_size=14)
@@ -96,9 +95,9 @@ def test_a_merge_in_the_inbox_shows_that_the_heading_goes_and_undo_brings_it_bac
 
 def test_a_merge_within_one_note_keeps_the_heading_of_what_stays():
     data = b"# T\n\n## A\n- x\n\n## B\n- x\n"
-    change = tidy.merge_duplicates(Spot("a.md", data, 7, 7), [Spot("a.md", data, 4, 4)])
+    change = planner.merge_duplicates(Spot("a.md", data, 7, 7), [Spot("a.md", data, 4, 4)])
     assert change.files[0].after == b"# T\n\n## B\n- x\n"
-    chunk = tidy.merge_duplicates(Spot("a.md", data, 3, 3), [Spot("a.md", data, 4, 4)])
+    chunk = planner.merge_duplicates(Spot("a.md", data, 3, 3), [Spot("a.md", data, 4, 4)])
     assert chunk.files[0].after == b"# T\n\n## A\n\n## B\n- x\n"
 
 

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from helpers_curate import workspace
 
-from memory_tui.curate.history import GitFailed, History
-from memory_tui.errors import EditRefused
+from memory_tui.core.errors import EditRefused
+from memory_tui.curate.git import GitFailed, History
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

@@ -14,14 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_tui import cli
-from memory_tui.curate import diff, doubtful, inbox, masked, twins
-from memory_tui.curate.entries import Note, entries, plain
-from memory_tui.curate.inbox import Chunks, View, examine
-from memory_tui.curate.record import Change, FileChange
-from memory_tui.curate.suggestion import TITLES, Suggestion
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import Cancelled, EditRefused
+from memory_tui.cli import main
+from memory_tui.core.errors import Cancelled, EditRefused
+from memory_tui.curate import diff
+from memory_tui.curate.changes import Change, FileChange
+from memory_tui.engine.engine import Engine
+from memory_tui.inbox import checks, duplicates
+from memory_tui.inbox import entries as inbox_entries
+from memory_tui.inbox import examine as inbox_examine
+from memory_tui.inbox.entries import TITLES, Note, Suggestion, entries, plain
+from memory_tui.inbox.examine import Chunks, View, examine
+from memory_tui.plan import Options
 
 TODAY = dt.date(2026, 11, 21)
 NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC).timestamp()
@@ -110,9 +113,9 @@ def test_other_words_for_the_same_are_found_by_their_vectors() -> None:
     )
     [one] = found(chunks=chunks)["paraphrase"]
     assert (one.other.path, one.place.path, one.actions[0]) == ("n0.md", "n1.md", "keep")
-    assert twins.close(vectors, np.zeros(6, np.int32)) == []
-    assert twins.close(vectors[:1], files[:1]) == []
-    assert twins.close(np.zeros((3, 4), np.float32), files[:3]) == []
+    assert duplicates.close(vectors, np.zeros(6, np.int32)) == []
+    assert duplicates.close(vectors[:1], files[:1]) == []
+    assert duplicates.close(np.zeros((3, 4), np.float32), files[:3]) == []
 
 
 @pytest.mark.parametrize(
@@ -203,7 +206,7 @@ def test_a_key_of_many_lines_is_all_of_them() -> None:
 @given(st.text(st.sampled_from("ab \n\r-é"), max_size=40), st.text(st.sampled_from("ab \n\r-é"), max_size=40))
 def test_a_masked_difference_is_the_difference_where_nothing_is_secret(before: str, after: str) -> None:
     change = Change("edit", "x", (FileChange("a.md", before.encode(), after.encode()),))
-    assert masked.lines(change) == diff.lines(change)
+    assert diff.masked_lines(change) == diff.lines(change)
 
 
 def test_a_masked_difference_has_the_same_lines_without_the_secret() -> None:
@@ -217,7 +220,7 @@ def test_a_masked_difference_has_the_same_lines_without_the_secret() -> None:
             FileChange("b.md", None, b"password: hunter3hunter3X9\n"),
         ),
     )
-    shown, raw = masked.lines(change, 9), diff.lines(change, 9)
+    shown, raw = diff.masked_lines(change, 9), diff.lines(change, 9)
     assert [(line.kind, line.old, line.new) for line in shown] == [(line.kind, line.old, line.new) for line in raw]
     text = "\n".join(map(str, shown))
     assert " - wifi password: ***" in text
@@ -236,7 +239,7 @@ def test_a_note_that_moves_is_told_by_its_paths() -> None:
             FileChange("c.md", b"see a.md\n", b"see b.md\n"),
         ),
     )
-    shown = [str(line) for line in masked.lines(change)]
+    shown = [str(line) for line in diff.masked_lines(change)]
     assert shown[0] == "a.md becomes b.md, its text stays as it is"
     assert not any("- text" in line for line in shown)
     assert shown[-1] == "+see b.md"
@@ -252,7 +255,7 @@ def test_a_note_that_moves_is_told_by_its_paths() -> None:
     ],
 )
 def test_dates_in_names_that_cannot_be(path: str, better: str) -> None:
-    assert doubtful.impossible(path, TODAY)[1] == better
+    assert checks.impossible(path, TODAY)[1] == better
 
 
 def test_what_a_session_does_not_read_and_what_was_never_recalled() -> None:
@@ -317,7 +320,7 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace
     over = [one for one in engine.inbox() if one.kind == "over budget"]
     assert over
     assert over[0].place.first > 100
-    change = inbox.change(over[0], "demote", engine.curator.plan)
+    change = inbox_examine.change(over[0], "demote", engine.curator.plan)
     assert change.paths == ("memory/facts.md", "MEMORY.md")
 
 
@@ -327,7 +330,7 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace
 def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine: Engine, workspace: Path) -> None:
     before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
     one = of(engine, kind)
-    engine.curator.apply(inbox.change(one, action, engine.curator.plan))
+    engine.curator.apply(inbox_examine.change(one, action, engine.curator.plan))
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} != before
     assert one.id not in {other.id for other in engine.inbox()}
     engine.curator.undo()
@@ -339,10 +342,10 @@ def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Pat
     one = of(engine, "stale date")
     (workspace / "MEMORY.md").write_text("# Home\n- x\n- something else stands here now\n")
     with pytest.raises(EditRefused, match="not what was looked at"):
-        inbox.change(one, "delete", engine.curator.plan)
-    seen = replace(one, digest=inbox.digest("- something else stands here now"))
+        inbox_examine.change(one, "delete", engine.curator.plan)
+    seen = replace(one, digest=inbox_entries.digest("- something else stands here now"))
     with pytest.raises(EditRefused, match="changes no note"):
-        inbox.change(seen, "keep", engine.curator.plan)
+        inbox_examine.change(seen, "keep", engine.curator.plan)
 
 
 def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine: Engine) -> None:
@@ -362,7 +365,7 @@ def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine: Engine) ->
 @pytest.fixture
 def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     def go(*arguments: str) -> tuple[int, str]:
-        code = cli.main(
+        code = main.main(
             [
                 "inbox",
                 "--workspace",
@@ -383,7 +386,7 @@ def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def _undone(workspace: Path, path: str) -> bytes:
     """What a note holds after the last change was taken back."""
-    assert cli.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
+    assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
     return (workspace / path).read_bytes()
 
 

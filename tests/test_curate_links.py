@@ -104,7 +104,7 @@ def test_a_thousand_notes_are_read_once(tmp_path, monkeypatch):
     one = curator(folder)
     assert len(one.links.backlinks("memory/n7.md")) == 3
     read = []
-    monkeypatch.setattr("memory_tui.curate.links.document.read", lambda note: read.append(note.path))
+    monkeypatch.setattr("memory_tui.workspace.notes.read", lambda note: read.append(note.path))
     assert len(one.links.links("memory/n7.md")) == 3
     assert read == []
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from memory_tui.curate import diff
 from memory_tui.curate import merge as merging
+from memory_tui.curate.changes import Change, FileChange
 from memory_tui.curate.merge import changed_spans, common_head, matching, merge
-from memory_tui.curate.record import Change, FileChange
 
 LINE = st.binary(max_size=4).map(lambda data: data.replace(b"\n", b""))
 TEXT = st.tuples(st.lists(st.tuples(LINE, st.sampled_from([b"\n", b"\r\n"])), max_size=8), LINE).map(

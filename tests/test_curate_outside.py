@@ -17,10 +17,10 @@ from test_curate_edit import NOTE
 from textual.pilot import Pilot
 from tui_support import drive, make_app, press, said, sample, settled, text_of
 
-from memory_tui.curate import swap
-from memory_tui.curate.record import Conflict
-from memory_tui.errors import EditRefused, PathRefused
-from memory_tui.tui import editor
+from memory_tui.core.errors import EditRefused, PathRefused
+from memory_tui.curate import atomic_swap
+from memory_tui.curate.changes import Conflict
+from memory_tui.tui import external
 from memory_tui.tui.app import MemoryApp
 
 PATH = "memory/day.md"
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the rest of a line, or for a late program is no part of these tests."""
     monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr(swap, "HALF_SECONDS", 0.0)
+    monkeypatch.setattr(atomic_swap, "HALF_SECONDS", 0.0)
 
 
 def an_editor(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
@@ -48,7 +48,7 @@ def an_editor(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
 def lend_and_edit(one, path: str = PATH):
     """What the screen does, without a screen."""
     lent = one.lend(path)
-    assert editor.edit(lent.absolute, 1) == ""
+    assert external.edit(lent.absolute, 1) == ""
     return one.came_back(lent, "vim")
 
 
@@ -203,7 +203,7 @@ def test_what_an_agent_wrote_meanwhile_is_part_of_the_change(folder, monkeypatch
     lent = one.lend(PATH)
     agent(note, 20).communicate(timeout=LONG)
     an_editor(monkeypatch, "open(path, 'ab').write(b'- mine\\n')")
-    assert editor.edit(lent.absolute, 1) == ""
+    assert external.edit(lent.absolute, 1) == ""
     done = one.came_back(lent, "vim")
     assert done is not None
     (file,) = done.change.files
@@ -220,7 +220,7 @@ def test_a_change_of_the_journal_made_meanwhile_keeps_its_own_undo(folder, monke
     lent = one.lend(PATH)
     other = curator(folder).apply(put(PATH, b"- a\n", b"- a\n- other\n"))
     an_editor(monkeypatch, "open(path, 'ab').write(b'- mine\\n')")
-    assert editor.edit(lent.absolute, 1) == ""
+    assert external.edit(lent.absolute, 1) == ""
     done = one.came_back(lent, "vim")
     assert done is not None
     assert f"it begins where change {other.entry.id} of this journal ended" in done.entry.reason

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from helpers_curate import workspace
 
-from memory_tui.curate.record import Change, FileChange
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import IndexUnavailable
-from memory_tui.index import trial
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.curate.changes import Change, FileChange
+from memory_tui.engine.engine import Engine
+from memory_tui.index import rebuild
+from memory_tui.plan import Options
 
 QUERY = "router vlan"
 
@@ -71,6 +72,6 @@ def test_a_chunk_that_grew_is_the_same_hit(engine):
 
 
 def test_a_large_index_is_not_copied(engine, monkeypatch):
-    monkeypatch.setattr(trial, "MOST_BYTES", 1)
+    monkeypatch.setattr(rebuild, "MOST_BYTES", 1)
     with pytest.raises(IndexUnavailable, match="too much"):
         engine.preview(Change("edit", "", ()), QUERY)

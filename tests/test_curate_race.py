@@ -13,12 +13,12 @@ from race_harness import CLOCK, LOG, WAYS, Desk, Writer, lines_of
 from textual.pilot import Pilot
 from tui_support import TODAY, drive, make_app, said, sample, strike, until
 
-from memory_tui.curate import curator as curating
-from memory_tui.curate import journal, swap, write
-from memory_tui.curate.unsaved import left
-from memory_tui.tui.screens.browse import BrowseView
-from memory_tui.tui.screens.edit import EditArea, EditView
-from memory_tui.tui.screens.resolve import Resolve
+from memory_tui.curate import atomic_swap, journal
+from memory_tui.curate import note_write as curating
+from memory_tui.curate.journal import left
+from memory_tui.tui.views.notes.browse import BrowseView
+from memory_tui.tui.views.notes.edit import EditArea, EditView
+from memory_tui.tui.views.notes.resolve import Resolve
 
 DAY = f"memory/{TODAY}.md"
 ACTS = ("save", "promote", "merge", "archive", "remember", "undo", "redo")
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is how long a program waits for another one that gets no turn on a busy machine."""
-    for place, name in ((swap, "WAIT_SECONDS"), (write, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
+    for place, name in ((atomic_swap, "WAIT_SECONDS"), (curating, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
         monkeypatch.setattr(place, name, LONG)
 
 

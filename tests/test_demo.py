@@ -14,10 +14,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_tui.demo import SUGGESTED, labelled_queries, materialize
-from memory_tui.errors import WorkspaceError
-from memory_tui.text.words import and_query
-from memory_tui.workspace.chunks import chunk_text
+from memory_tui.core.errors import WorkspaceError
+from memory_tui.core.tokens import and_query
+from memory_tui.demo.demo import SUGGESTED, labelled_queries, materialize
+from memory_tui.workspace.chunking import chunk_text
 
 TODAY = dt.date(2026, 3, 14)
 ANY_DAY = [TODAY, dt.date(2024, 2, 29), dt.date(2025, 1, 1), dt.date(2027, 12, 31)]
@@ -263,7 +263,7 @@ def test_a_folder_without_permission_is_said(tmp_path):
 
 def test_importing_it_loads_no_screen_and_no_numpy():
     code = (
-        "import sys, memory_tui.demo as demo, datetime; demo.labelled_queries(datetime.date.today());"
+        "import sys, memory_tui.demo.demo as demo, datetime; demo.labelled_queries(datetime.date.today());"
         "print([m for m in ('textual', 'rich', 'numpy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

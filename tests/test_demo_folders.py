@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import launch
-from memory_tui.cli import main
+from memory_tui import plan
+from memory_tui.cli.main import main
 from memory_tui.config import places
-from memory_tui.demo import folders
-from memory_tui.index import lock
-from memory_tui.launch import Options
-from memory_tui.tune.patch import patch
+from memory_tui.demo import demo
+from memory_tui.index import locks
+from memory_tui.plan import Options
+from memory_tui.tune.config_patch import patch
 
 CHILD = """
 import sys
-from memory_tui.demo import folders
+from memory_tui.demo import demo as folders
 with folders.own() as folder:
     (folder / "workspace").mkdir()
     (folder / "workspace" / "MEMORY.md").write_text("a note")
@@ -56,9 +56,9 @@ def made(child: subprocess.Popen[str]) -> Path:
 
 
 def test_a_demo_removes_its_own_folder(temporary: Path) -> None:
-    with folders.own() as folder:
+    with demo.own() as folder:
         assert folder.parent == temporary
-        assert lock.living(folder / folders.MARK) is not None
+        assert locks.living(folder / demo.MARK) is not None
     assert not folder.exists()
 
 
@@ -67,12 +67,12 @@ def test_the_folder_of_a_killed_demo_goes_and_that_of_a_living_one_stays(
 ) -> None:
     folder = made(child)
     assert folder.parent == temporary
-    assert folders.sweep(temporary) == []
+    assert demo.sweep(temporary) == []
     assert (folder / "workspace" / "MEMORY.md").exists()
     child.send_signal(signal.SIGKILL)
     child.wait()
     assert (folder / "workspace" / "MEMORY.md").exists(), "nobody tidied up"
-    with folders.own() as mine:
+    with demo.own() as mine:
         assert not folder.exists()
         assert mine.exists()
 
@@ -91,13 +91,13 @@ def test_nothing_else_is_removed(temporary: Path) -> None:
     (temporary / "other-demo" / "demo.lock").write_text(dead)
     (temporary / "memory-tui-demo-damaged" / "demo.lock").write_text("{")
     (temporary / "memory-tui-demo-ours" / "demo.lock").write_text(
-        json.dumps({"pid": os.getpid(), "started": lock.process_start(os.getpid()), "since": 0.0})
+        json.dumps({"pid": os.getpid(), "started": locks.process_start(os.getpid()), "since": 0.0})
     )
     linked = temporary / "memory-tui-demo-linkedmark"
     linked.mkdir()
     (linked / "demo.lock").symlink_to(elsewhere / "demo.lock")
     before = sorted(temporary.rglob("*"))
-    assert folders.sweep(temporary) == []
+    assert demo.sweep(temporary) == []
     assert sorted(temporary.rglob("*")) == before
 
 
@@ -106,9 +106,9 @@ def test_a_process_with_the_same_number_is_another_one(temporary: Path) -> None:
     (old / "workspace").mkdir(parents=True)
     (old / "workspace" / "link").symlink_to(temporary)
     (old / "demo.lock").write_text(json.dumps({"pid": os.getpid(), "started": "1", "since": 0.0}))
-    if not lock.process_start(os.getpid()):
+    if not locks.process_start(os.getpid()):
         pytest.skip("This system does not tell when a process started.")
-    assert folders.sweep(temporary) == [old]
+    assert demo.sweep(temporary) == [old]
     assert not old.exists()
     assert temporary.exists()
 
@@ -117,9 +117,9 @@ def test_a_folder_whose_lock_is_held_stays(temporary: Path) -> None:
     """As by a demo in another container, whose process number means nothing here."""
     folder = temporary / "memory-tui-demo-held"
     folder.mkdir()
-    with lock.WriterLock.acquire(folder / folders.MARK) or pytest.fail("it was free"):
+    with locks.WriterLock.acquire(folder / demo.MARK) or pytest.fail("it was free"):
         (folder / "demo.lock").write_text(json.dumps({"pid": os.getpid(), "started": "1", "since": 0.0}))
-        assert folders.sweep(temporary) == []
+        assert demo.sweep(temporary) == []
     assert folder.exists()
 
 
@@ -134,7 +134,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
     written: list[str] = []
 
     def screen(chosen: Options, *_more: object) -> int:
-        choices = launch.choose(replace(chosen, changes=(*chosen.changes, ("query.minScore", "0.2"))))
+        choices = plan.choose(replace(chosen, changes=(*chosen.changes, ("query.minScore", "0.2"))))
         assert choices.settings.values["query.maxResults"].value == 6
         found = patch(choices.config, choices.settings, choices.as_written())
         assert "0.2" in found.diff()

@@ -12,11 +12,12 @@ from types import SimpleNamespace
 import pytest
 from helpers_time import LONG
 
-from memory_tui import cli, doctor
-from memory_tui.doctor import machine
-from memory_tui.doctor.record import Check, Finding
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import MemoryTuiError
+from memory_tui.cli import main
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.doctor import checks_machine, runner
+from memory_tui.doctor.check import Check, Finding
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 pytest_plugins = ["helpers_config"]
 
@@ -53,25 +54,25 @@ def open_engine(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engin
 @pytest.fixture(autouse=True)
 def _sharp_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
     """How soon a busy machine tells of a saved file is no part of these tests."""
-    monkeypatch.setattr(machine, "_SIGHT_SECONDS", LONG)
+    monkeypatch.setattr(checks_machine, "_SIGHT_SECONDS", LONG)
 
 
 def found(engine: Engine, key: str) -> Finding:
-    [result] = doctor.examine(engine, [check for check in doctor.CHECKS if check.key == key], LONG)
+    [result] = runner.examine(engine, [check for check in runner.CHECKS if check.key == key], LONG)
     return result.finding
 
 
 def test_there_are_about_thirty_checks_with_names_of_their_own() -> None:
-    assert len(doctor.CHECKS) >= 30
-    assert len({check.key for check in doctor.CHECKS}) == len(doctor.CHECKS)
+    assert len(runner.CHECKS) >= 30
+    assert len({check.key for check in runner.CHECKS}) == len(runner.CHECKS)
 
 
 def test_a_healthy_memory_has_no_failure(open_engine: Callable[..., Engine]) -> None:
-    results = list(doctor.examine(open_engine(), deadline=LONG))
-    assert {result.check.key for result in results} == {check.key for check in doctor.CHECKS}
+    results = list(runner.examine(open_engine(), deadline=LONG))
+    assert {result.check.key for result in results} == {check.key for check in runner.CHECKS}
     bad = {r.check.key: r.finding for r in results if r.finding.state in ("failed", "no answer")}
     assert bad == {}
-    assert doctor.verdict(results) == 0
+    assert runner.verdict(results) == 0
     assert all(result.finding.evidence for result in results)
     assert all(result.finding.fix for result in results if result.finding.state == "warning")
 
@@ -171,7 +172,7 @@ def test_the_watcher_is_tried_for_real(open_engine: Callable[..., Engine], monke
     assert found(engine, "watcher").state == "ok"
     import watchfiles
 
-    monkeypatch.setattr(machine, "_SIGHT_SECONDS", 0.1)
+    monkeypatch.setattr(checks_machine, "_SIGHT_SECONDS", 0.1)
     monkeypatch.setattr(watchfiles, "watch", lambda *_, stop_event, **__: iter(lambda: stop_event.wait(0.01), True))
     assert found(engine, "watcher").state == "warning"
 
@@ -195,7 +196,7 @@ def test_the_file_system_is_that_of_the_nearest_mount(
     mounts: str, path: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_: mounts)
-    assert machine._file_system(Path(path)) == kind
+    assert checks_machine._file_system(Path(path)) == kind
 
 
 def test_a_check_that_breaks_or_hangs_stops_no_other(
@@ -225,8 +226,8 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(
         """The deadline comes when all but one have answered."""
         return 0.0 if len(results) < len(checks) - 1 else LONG - 0.01
 
-    monkeypatch.setattr(doctor, "time", SimpleNamespace(monotonic=now, perf_counter=time.perf_counter))
-    for result in doctor.examine(engine, checks, LONG):
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=now, perf_counter=time.perf_counter))
+    for result in runner.examine(engine, checks, LONG):
         results[result.check.key] = result.finding
     never.set()
     assert {key: finding.state for key, finding in results.items()} == {
@@ -247,7 +248,7 @@ def test_checks_run_side_by_side(open_engine: Callable[..., Engine]) -> None:
         return Finding("ok", "met")
 
     checks = [Check(str(n), "machine", "", meets) for n in range(4)]
-    assert [r.finding.state for r in doctor.examine(open_engine(), checks, 2 * LONG)] == ["ok"] * 4
+    assert [r.finding.state for r in runner.examine(open_engine(), checks, 2 * LONG)] == ["ok"] * 4
 
 
 def test_the_command_tells_what_is_wrong_first(
@@ -263,20 +264,20 @@ def test_the_command_tells_what_is_wrong_first(
         "--deadline",
         str(LONG),
     ]
-    assert cli.main(["doctor", *place, "--json"]) == 0
+    assert main.main(["doctor", *place, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["ok"] is True
-    assert sum(data["counts"].values()) == len(data["checks"]) == len(doctor.CHECKS)
+    assert sum(data["counts"].values()) == len(data["checks"]) == len(runner.CHECKS)
     (workspace / "memory/2099-01-01.md").write_text("x")
-    assert cli.main(["doctor", *place]) == 0
+    assert main.main(["doctor", *place]) == 0
     out = capsys.readouterr().out
     assert "warn Dates in names are real" in out
     assert "Fix: Rename it." in out
     assert "ok   " not in out
-    assert cli.main(["doctor", *place, "--all"]) == 0
+    assert main.main(["doctor", *place, "--all"]) == 0
     assert "ok   SQLite" in capsys.readouterr().out
     assert (
-        cli.main(
+        main.main(
             [
                 "doctor",
                 "--workspace",

@@ -17,20 +17,21 @@ import pytest
 from helpers_curate import agent, curator, hidden, put
 from helpers_faults import ERRORS, Failing, Losing, PowerCut, count, fill, on, small_disk
 
-from memory_tui.agent import log_file, session_hook
-from memory_tui.agent.sessions import State
-from memory_tui.config import writing
-from memory_tui.consent import Consents
+from memory_tui.approval import Consents
+from memory_tui.config import config_write
 from memory_tui.core import atomic
-from memory_tui.curate import recover, unsaved
+from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError
+from memory_tui.curate import journal, recover
+from memory_tui.curate.changes import Change, FileChange, Unfinished
 from memory_tui.curate.curator import Curator
-from memory_tui.curate.decisions import Decisions
-from memory_tui.curate.record import Change, FileChange, Unfinished
-from memory_tui.curate.suggestion import Place, Suggestion
-from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError
-from memory_tui.index.lock import WriterLock, holder
-from memory_tui.tune import notebook
-from memory_tui.tune.labels import Label, Query
+from memory_tui.inbox.decisions import Decisions
+from memory_tui.inbox.entries import Place, Suggestion
+from memory_tui.index.locks import WriterLock, holder
+from memory_tui.openclaw import session_note
+from memory_tui.openclaw.sessions import State
+from memory_tui.recalls import recall_log
+from memory_tui.tune import judgments
+from memory_tui.tune.judgments import Label, Query
 from memory_tui.workspace.roots import Roots
 
 fcntl = pytest.importorskip("fcntl", reason="the faults are those of POSIX")
@@ -59,7 +60,7 @@ def texts(notes: Path) -> dict[str, bytes]:
 def _nobody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the rest of a line, or for a late program, is no part of these tests."""
     monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr("memory_tui.curate.swap.HALF_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.curate.atomic_swap.HALF_SECONDS", 0.0)
 
 
 def at_work(notes: Path) -> Curator:
@@ -296,13 +297,13 @@ def _config(folder: Path) -> Path:
 
 
 def _write_config(folder: Path) -> object:
-    return writing.write(_config(folder), writing.read(_config(folder)), b'{"b": 2}')
+    return config_write.write(_config(folder), config_write.read(_config(folder)), b'{"b": 2}')
 
 
 def _undo_config(folder: Path) -> object:
-    done = writing.last(_config(folder))
+    done = config_write.last(_config(folder))
     assert done is not None
-    return writing.undo(done)
+    return config_write.undo(done)
 
 
 def _labels(folder: Path) -> Path:
@@ -311,20 +312,20 @@ def _labels(folder: Path) -> Path:
 
 def _label(folder: Path, text: str = "which vlan?") -> object:
     query = Query(text, (Label("MEMORY.md", 1, 2),))
-    return notebook.edit(_labels(folder), _no_note, [lambda book: book.put(query)])
+    return judgments.edit(_labels(folder), _no_note, [lambda book: book.put(query)])
 
 
 def _no_note(path: str):
     raise EditRefused(f"{path} is not there.")
 
 
-def _typing(folder: Path) -> unsaved.Typing:
-    return unsaved.Typing(folder / "journal", "MEMORY.md")
+def _typing(folder: Path) -> journal.Typing:
+    return journal.Typing(folder / "journal", "MEMORY.md")
 
 
 def _session(folder: Path) -> object:
-    ended = session_hook.Ended(dt.datetime.fromtimestamp(NOW, dt.UTC))
-    return session_hook.save(folder, ended, "user: hello", "hello")
+    ended = session_note.Ended(dt.datetime.fromtimestamp(NOW, dt.UTC))
+    return session_note.save(folder, ended, "user: hello", "hello")
 
 
 def _flush_marks(folder: Path) -> State:
@@ -363,39 +364,39 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
         lambda at: Decisions(at / "journal").snooze(_one("second"), NOW),
         lambda at: Decisions(at / "journal").decided(),
     ),
-    "a label": (lambda at: _label(at, "first?"), _label, lambda at: notebook.load(_labels(at))),
+    "a label": (lambda at: _label(at, "first?"), _label, lambda at: judgments.load(_labels(at))),
     "flush marks": (
         None,
         lambda at: _flush_marks(at).done("session", 3),
         lambda at: _flush_marks(at).merged("session", None).flushed_in,
     ),
     "a session note": (None, _session, lambda at: _files(at / "memory")),
-    "a configuration": (None, _write_config, lambda at: writing.read(_config(at))),
+    "a configuration": (None, _write_config, lambda at: config_write.read(_config(at))),
     "a configuration changed": (
-        lambda at: writing.write(_config(at), None, b"{}"),
+        lambda at: config_write.write(_config(at), None, b"{}"),
         _write_config,
-        lambda at: writing.read(_config(at)),
+        lambda at: config_write.read(_config(at)),
     ),
-    "a configuration taken back": (_write_config, _undo_config, lambda at: writing.read(_config(at))),
+    "a configuration taken back": (_write_config, _undo_config, lambda at: config_write.read(_config(at))),
     "a line of a log": (
-        lambda at: log_file.append(at / "log" / "one.jsonl", b"{1}\n", 1000),
-        lambda at: log_file.append(at / "log" / "one.jsonl", b"{2}\n", 1000),
-        lambda at: log_file.lines(at / "log" / "one.jsonl"),
+        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{2}\n", 1000),
+        lambda at: recall_log.lines(at / "log" / "one.jsonl"),
     ),
     "a log deleted": (
-        lambda at: log_file.append(at / "log" / "one.jsonl", b"{1}\n", 1000),
-        lambda at: log_file.clear(at / "log" / "one.jsonl"),
-        lambda at: log_file.lines(at / "log" / "one.jsonl"),
+        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: recall_log.clear(at / "log" / "one.jsonl"),
+        lambda at: recall_log.lines(at / "log" / "one.jsonl"),
     ),
     "what is typed": (
         lambda at: _typing(at).keep(1, "first", b"old"),
         lambda at: _typing(at).keep(1, "second", b"old"),
-        lambda at: [one.text for one in unsaved.left(at / "journal")],
+        lambda at: [one.text for one in journal.left(at / "journal")],
     ),
     "what was typed dropped": (
         lambda at: _typing(at).keep(1, "first", b"old"),
         lambda at: _typing(at).drop(1),
-        lambda at: [one.text for one in unsaved.left(at / "journal")],
+        lambda at: [one.text for one in journal.left(at / "journal")],
     ),
 }
 
@@ -403,7 +404,7 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where backups and logs of configurations lie."""
-    monkeypatch.setattr(writing, "backups", lambda: _STAGE[0] / "backups")
+    monkeypatch.setattr(config_write, "backups", lambda: _STAGE[0] / "backups")
     return tmp_path
 
 

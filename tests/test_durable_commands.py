@@ -24,10 +24,10 @@ RUNNER = """
 import json, os, sys, traceback
 sys.path.insert(0, sys.argv[1])
 from helpers_faults import Counting, Failing
-from memory_tui import cli
+from memory_tui.cli import main as cli
 from memory_tui.core import atomic
-import memory_tui.cli.curate, memory_tui.engine.curating, memory_tui.launch, memory_tui.report
-import memory_tui.curate.curator, memory_tui.curate.diff, memory_tui.engine
+import memory_tui.cli.curate, memory_tui.curate.curator, memory_tui.plan, memory_tui.render.as_text
+import memory_tui.curate.curator, memory_tui.curate.diff, memory_tui.engine.engine
 
 for line in sys.stdin:
     words, home, fault, at, out = json.loads(line)

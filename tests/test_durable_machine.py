@@ -21,15 +21,15 @@ NOTES = {
 PLACES = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 LIMITED = """
 import resource, sys
-from memory_tui import cli
-import memory_tui.engine, numpy, apsw
+from memory_tui.cli import main as cli
+import memory_tui.engine.engine, numpy, apsw
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[1]), used + int(sys.argv[1])))
 sys.exit(cli.main(sys.argv[2:]))
 """
 SHORT_FILES = """
 import resource, sys
-from memory_tui import cli
+from memory_tui.cli import main as cli
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 sys.exit(cli.main(sys.argv[1:]))
 """

@@ -8,9 +8,9 @@ import threading
 import pytest
 from helpers_time import LONG
 
-from memory_tui.embed import background as module
-from memory_tui.embed.background import Background
-from memory_tui.errors import Cancelled
+from memory_tui.core.errors import Cancelled
+from memory_tui.providers import http_client as module
+from memory_tui.providers.http_client import Background
 
 
 def test_a_look_up_that_ends_after_its_caller_was_let_go_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:

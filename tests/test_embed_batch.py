@@ -13,12 +13,11 @@ from helpers_embed import KEY, Time, settings_for
 from helpers_time import LONG
 from provider_server import cut_off, echo_headers, hang, reset, serving, status, vector
 
-from memory_tui.embed import registry
-from memory_tui.embed.batch_lines import results
-from memory_tui.embed.batch_service import BatchService, pause
-from memory_tui.embed.failure import ProviderFailure, State
-from memory_tui.embed.options import Jobs
-from memory_tui.errors import Cancelled
+from memory_tui.core.errors import Cancelled
+from memory_tui.providers import registry
+from memory_tui.providers.batch import BatchService, pause, results
+from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.provider_options import Jobs
 
 TEXTS = [("a" * 64, "alpha"), ("b" * 64, "beta ü"), ("c" * 64, "gamma\nsecond line")]
 NAMES = ("openai", "voyage", "gemini")
@@ -151,8 +150,7 @@ def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play: BatchPlay) ->
 def test_a_good_line_after_a_bad_one_about_the_same_text_counts(tmp_path: Any) -> None:
     from batch_server import answered
 
-    from memory_tui.embed.batch_openai import OpenAiBatches
-    from memory_tui.embed.openai import openai
+    from memory_tui.providers.wires.openai import OpenAiBatches, openai
 
     api = OpenAiBatches(openai(settings_for(None)))
     good = answered({"custom_id": "x", "body": {"input": "alpha"}})

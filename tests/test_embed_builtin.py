@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from memory_tui.embed.builtin import TABLE, Builtin
-from memory_tui.embed.provider import identity_key
-from memory_tui.errors import ProviderError
-from memory_tui.text.js import well_formed
+from memory_tui.core.errors import ProviderError
+from memory_tui.core.jsstring import well_formed
+from memory_tui.providers.protocol import identity_key
+from memory_tui.providers.wires.builtin import TABLE, Builtin
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "data" / "static-embedding" / "minilm-static-256-int8.npz"
 BUILTIN = Builtin()
@@ -262,7 +262,7 @@ def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path: Path) -> None:
 def test_a_process_that_forks_after_embedding_gets_no_warning_and_no_setting() -> None:
     code = (
         "import os\n"
-        "from memory_tui.embed.builtin import Builtin\n"
+        "from memory_tui.providers.wires.builtin import Builtin\n"
         "provider = Builtin(); provider.embed(['a few words'] * 300, 'document')\n"
         "assert 'TOKENIZERS_PARALLELISM' not in os.environ\n"
         "child = os.fork()\n"

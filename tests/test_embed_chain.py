@@ -13,11 +13,10 @@ from helpers_embed import KEY, Time, settings_for
 from helpers_time import LONG
 from provider_server import Play, hang, serving, status, well
 
-from memory_tui.embed.chain import Chain
-from memory_tui.embed.failure import ProviderFailure, State, state_of
-from memory_tui.embed.options import ProviderSettings
-from memory_tui.embed.secret import Secret
-from memory_tui.errors import ProviderError
+from memory_tui.core.errors import ProviderError
+from memory_tui.providers.chain import Chain
+from memory_tui.providers.failures import ProviderFailure, State, state_of
+from memory_tui.providers.provider_options import ProviderSettings, Secret
 
 
 @pytest.fixture
@@ -345,8 +344,8 @@ def test_settings_never_show_a_key() -> None:
 def test_choosing_loads_no_client_and_no_numbers() -> None:
     code = (
         "import sys\n"
-        "from memory_tui.embed.chain import Chain\n"
-        "from memory_tui.embed.options import ProviderSettings\n"
+        "from memory_tui.providers.chain import Chain\n"
+        "from memory_tui.providers.provider_options import ProviderSettings\n"
         "chain = Chain(ProviderSettings(env={}.get), print)\n"
         "links = chain.links()\n"
         "heavy = {'numpy', 'httpx', 'tenacity', 'asyncio', 'llama_cpp', 'textual', 'rich'} & set(sys.modules)\n"
@@ -359,10 +358,10 @@ def test_choosing_loads_no_client_and_no_numbers() -> None:
 
 QUIT = """
 import sys, threading
-from memory_tui.embed.chain import Chain
-from memory_tui.embed.options import ProviderSettings
-from memory_tui.embed.secret import Secret
-from memory_tui.errors import Cancelled
+from memory_tui.providers.chain import Chain
+from memory_tui.providers.provider_options import ProviderSettings
+from memory_tui.providers.provider_options import Secret
+from memory_tui.core.errors import Cancelled
 chain = Chain(ProviderSettings("openai", base_url=sys.argv[1], api_keys=(Secret("k"),)), print)
 def work():
     try:

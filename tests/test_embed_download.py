@@ -15,11 +15,11 @@ from helpers_embed import settings_for
 from helpers_time import LONG
 from provider_server import FileHandler, Shelf, refusing, serving
 
-from memory_tui.embed.background import Background
-from memory_tui.embed.download import cache_folder, fetch, source_of
-from memory_tui.embed.failure import ProviderFailure, State
-from memory_tui.embed.options import Progress, ProviderSettings
-from memory_tui.errors import Cancelled
+from memory_tui.core.errors import Cancelled
+from memory_tui.providers.download import cache_folder, fetch, source_of
+from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.http_client import Background
+from memory_tui.providers.provider_options import Progress, ProviderSettings
 
 MODEL = b"GGUF" + bytes(range(256)) * 4096
 URI = "hf:some/repo/tiny.gguf"

@@ -19,9 +19,10 @@ import numpy as np
 import pytest
 from helpers_embed import settings_for
 
-from memory_tui.embed import registry
-from memory_tui.embed.chain import Chain
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.providers import registry
+from memory_tui.providers.chain import Chain
 
 HERE = Path(__file__).parent
 MODEL = HERE.parents[1] / "shared" / "data" / "models" / "all-MiniLM-L6-v2-q8_0.gguf"

@@ -19,11 +19,12 @@ import pytest
 from helpers_embed import Time, quick, settings_for
 from helpers_time import LONG
 
-from memory_tui.embed import gguf, llama_worker, worker
-from memory_tui.embed.chain import Chain
-from memory_tui.embed.failure import ProviderFailure, State
-from memory_tui.embed.local import Local
-from memory_tui.errors import Cancelled
+from memory_tui.core.errors import Cancelled
+from memory_tui.providers.chain import Chain
+from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.wires import gguf, llama_worker
+from memory_tui.providers.wires import local as wires_local
+from memory_tui.providers.wires.local import Local
 
 HERE = Path(__file__).parent
 MODEL = HERE.parents[1] / "shared" / "data" / "models" / "all-MiniLM-L6-v2-q8_0.gguf"
@@ -204,7 +205,7 @@ def test_closing_ends_the_process_at_once(tmp_path: Path, script: Path) -> None:
 def test_a_process_that_dies_slowly_is_not_waited_for_and_not_forgotten(
     tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_GOODBYE_SECONDS", 0.0)
+    monkeypatch.setattr(wires_local, "_GOODBYE_SECONDS", 0.0)
     provider = local(tmp_path, script)
     _ = provider.identity
     assert provider._worker is not None

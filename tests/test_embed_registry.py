@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from memory_tui.embed.registry import NAMES, create
-from memory_tui.errors import ProviderError
+from memory_tui.core.errors import ProviderError
+from memory_tui.providers.registry import NAMES, create
 
 
 @pytest.mark.parametrize("name", ["builtin", "scripted", "none"])
@@ -46,7 +46,7 @@ def test_no_provider_has_no_vectors_and_says_so() -> None:
 
 def test_importing_the_registry_loads_nothing_heavy() -> None:
     code = (
-        "import sys, memory_tui.embed.registry as registry\n"
+        "import sys, memory_tui.providers.registry as registry\n"
         "heavy = {'numpy', 'httpx', 'tenacity', 'asyncio', 'tokenizers', 'textual', 'rich'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
         "provider = registry.create('builtin')\n"

@@ -32,10 +32,9 @@ from provider_server import (
     well,
 )
 
-from memory_tui.embed.failure import ProviderFailure, State
-from memory_tui.embed.options import Batches, Clock
-from memory_tui.embed.secret import Secret
-from memory_tui.errors import Cancelled
+from memory_tui.core.errors import Cancelled
+from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.provider_options import Batches, Clock, Secret
 
 
 @pytest.fixture

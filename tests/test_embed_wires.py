@@ -12,12 +12,11 @@ import pytest
 from helpers_embed import KEY, REMOTE, provider_for, settings_for
 from provider_server import Play, serving, status, vector, well
 
-from memory_tui.embed import registry
-from memory_tui.embed.failure import ProviderFailure, State
-from memory_tui.embed.gemini import gemini
-from memory_tui.embed.openai import openai, voyage
-from memory_tui.embed.options import ProviderSettings
-from memory_tui.embed.secret import Secret
+from memory_tui.providers import registry
+from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.provider_options import ProviderSettings, Secret
+from memory_tui.providers.wires.gemini import gemini
+from memory_tui.providers.wires.openai import openai, voyage
 
 
 @pytest.fixture

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from helpers_time import LONG
 
-from memory_tui import events
-from memory_tui.engine import Cancel, Engine, Options
-from memory_tui.errors import Cancelled, MemoryTuiError, PathRefused
+from memory_tui.core import events
+from memory_tui.core.errors import Cancelled, MemoryTuiError, PathRefused
+from memory_tui.engine.engine import Engine
+from memory_tui.index.connections import Cancel
+from memory_tui.plan import Options
 from memory_tui.search.trace import EmptyIndex
 
 PATIENCE = LONG
@@ -175,9 +177,9 @@ def test_a_cancelled_search_stops(engine: Engine) -> None:
 def test_searches_go_on_while_files_are_indexed(
     engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory_tui.index import writes
+    from memory_tui.index import index_write
 
-    real, writing, answered = writes.replace_files, threading.Semaphore(0), threading.Semaphore(0)
+    real, writing, answered = index_write.replace_files, threading.Semaphore(0), threading.Semaphore(0)
 
     def held(*arguments: object) -> None:
         real(*arguments)
@@ -187,7 +189,7 @@ def test_searches_go_on_while_files_are_indexed(
     engine.sync()
     for i in range(300):
         (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 20)
-    monkeypatch.setattr(writes, "replace_files", held)
+    monkeypatch.setattr(index_write, "replace_files", held)
     engine.request_sync()
     for _ in range(3):
         assert writing.acquire(timeout=LONG)
@@ -284,7 +286,7 @@ def test_a_closed_engine_takes_no_work(engine: Engine) -> None:
 
 def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software() -> None:
     code = (
-        "import sys, memory_tui.engine, memory_tui.cli, memory_tui.report\n"
+        "import sys, memory_tui.engine.engine, memory_tui.cli.main, memory_tui.render.as_text\n"
         "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles', 'numpy'}"
         " & set(sys.modules)))"
     )

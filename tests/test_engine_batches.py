@@ -17,12 +17,13 @@ from helpers_embed import KEY, Time
 from helpers_time import LONG
 from provider_server import hang, serving, status
 
-from memory_tui import providing
-from memory_tui.embed.options import Clock
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import Cancelled
-from memory_tui.events import BatchNews, Event
+from memory_tui import plan
+from memory_tui.core.errors import Cancelled
+from memory_tui.core.events import BatchNews, Event
+from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.providers.provider_options import Clock
 
 
 class Flowing(Time):
@@ -113,12 +114,12 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    usual = providing.settings
+    usual = plan.settings
     (tmp_path / "notes").mkdir()
     with serving(BatchPlay(), BatchHandler) as play:
         found = World(play, tmp_path)
         monkeypatch.setattr(
-            providing,
+            plan,
             "settings",
             lambda choices, consents: replace(
                 usual(choices, consents),
@@ -309,7 +310,7 @@ def test_the_server_may_stumble_while_a_job_runs(world: World) -> None:
 
 
 def test_many_jobs_run_no_more_at_once_than_allowed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_tui.embed.batch.MOST_LINES", 3)
+    monkeypatch.setattr("memory_tui.providers.batch.MOST_LINES", 3)
     world.play.states = ("in_progress", "completed")
     world.write(14)
     with world.open() as engine:

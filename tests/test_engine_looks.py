@@ -11,11 +11,12 @@ import pytest
 from helpers_time import LONG
 from test_engine import Heard
 
-from memory_tui import events
-from memory_tui.curate.record import Change, FileChange
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import Unreadable
+from memory_tui.core import events
+from memory_tui.core.errors import Unreadable
+from memory_tui.curate.changes import Change, FileChange
+from memory_tui.engine.engine import Engine
 from memory_tui.index import watch
+from memory_tui.plan import Options
 
 LONG_AGO = (1_600_000_000, 1_600_000_000)
 
@@ -160,10 +161,10 @@ def test_what_the_watcher_missed_is_named_by_the_status_and_found_by_the_sweep(
 def test_a_note_that_cannot_be_read_stays_named_whatever_else_is_saved(
     life: Life, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory_tui.workspace import document
+    from memory_tui.workspace import notes
 
-    real = document.of_bytes
-    monkeypatch.setattr(document, "of_bytes", lambda path, *rest: refuse(path) or real(path, *rest))
+    real = notes.of_bytes
+    monkeypatch.setattr(notes, "of_bytes", lambda path, *rest: refuse(path) or real(path, *rest))
     life.save("memory/0/bad.md", "a zebra")
     life.heard.wait_for(lambda e: isinstance(e, events.FileFailed) and e.path == "memory/0/bad.md")
     assert life.engine.wait_idle(LONG)
@@ -172,7 +173,7 @@ def test_a_note_that_cannot_be_read_stays_named_whatever_else_is_saved(
     life.indexed("memory/0/1.md")
     assert looks.folders == 0
     assert {Path(path).name for path in looks.files} == {"1.md", "bad.md"}
-    monkeypatch.setattr(document, "of_bytes", real)
+    monkeypatch.setattr(notes, "of_bytes", real)
     life.save("memory/0/2.md", "a tiger")
     life.indexed("memory/0/2.md")
     life.indexed("memory/0/bad.md")

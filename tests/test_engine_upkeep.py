@@ -15,10 +15,11 @@ import pytest
 from helpers_time import LONG
 from test_engine import Heard
 
-from memory_tui import events
-from memory_tui.engine import Engine, Options
-from memory_tui.engine.keeping import Keeping
-from memory_tui.errors import IndexUnavailable
+from memory_tui.core import events
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.engine.engine import Engine
+from memory_tui.index.locks import Keeping
+from memory_tui.plan import Options
 
 
 @pytest.fixture
@@ -64,17 +65,17 @@ class Gate:
     """Holds the writer inside a sync until it is opened."""
 
     def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-        from memory_tui.index import writes
+        from memory_tui.index import index_write
 
         self.reached, self.open = threading.Event(), threading.Event()
-        real = writes.replace_files
+        real = index_write.replace_files
 
         def held(*arguments: object) -> None:
             self.reached.set()
             assert self.open.wait(LONG)
             real(*arguments)
 
-        monkeypatch.setattr(writes, "replace_files", held)
+        monkeypatch.setattr(index_write, "replace_files", held)
         engine.request_sync()
         assert self.reached.wait(LONG)
 
@@ -206,7 +207,7 @@ def test_the_index_is_whole(engine: Engine) -> None:
 
 KEEP = """
 import sys
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
 engine.start()
 assert engine.wait_idle(60)
@@ -264,9 +265,9 @@ def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
     engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory_tui.engine import outlook
+    from memory_tui.engine import indexer
 
-    monkeypatch.setattr(outlook, "_YOUNG_SECONDS", 0.0)
+    monkeypatch.setattr(indexer, "_YOUNG_SECONDS", 0.0)
     engine.sync()
     (workspace / "memory" / "1.md").write_text("a zebra\n")
     (workspace / "memory" / "2.md").unlink()
@@ -304,7 +305,7 @@ def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
 def test_without_a_watcher_the_interval_finds_what_was_saved(
     options: Options, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_tui.engine.upkeep._MINUTE", 0.01)
+    monkeypatch.setattr("memory_tui.engine.indexer._MINUTE", 0.01)
     settings = (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))
     with Engine.open(with_changes(options, *settings), heard) as engine:
         engine.start()
@@ -319,7 +320,7 @@ def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
 ) -> None:
     from memory_tui.index import watch
 
-    monkeypatch.setattr("memory_tui.engine.clock.SWEEP_SECONDS", 0.1)
+    monkeypatch.setattr("memory_tui.engine.scanner.SWEEP_SECONDS", 0.1)
     monkeypatch.setattr(watch.Watcher, "_announce", lambda watcher: None)
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from helpers_theirs import content, own_file
 
-from memory_tui import cli
+from memory_tui.cli import main
 from memory_tui.explain import wording
 
 
@@ -24,7 +24,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tup
         (folder / "memory" / f"2026-11-{day:02}.md").write_text(f"Router log number {day}\nThe garden got garlic\n")
 
     def go(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(
+        code = main.main(
             [
                 "--workspace",
                 str(folder),

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from memory_tui.explain.fading import fading
+from memory_tui.core.settings import Settings
+from memory_tui.explain.decay import fading
 from memory_tui.search.evidence import Evidence, later
 from memory_tui.search.rank import rank
-from memory_tui.settings import Settings
 
 OPENCLAW = "openclaw-2026.3"
 DECAY = "query.hybrid.temporalDecay.enabled"

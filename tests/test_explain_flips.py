@@ -15,13 +15,15 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from test_search_rank import any_evidence, any_settings
 
-from memory_tui import demo, profiles
-from memory_tui.engine import Engine, Options
-from memory_tui.explain import flips as flipping
-from memory_tui.explain.flips import Flip, Flips, flips, outwards, turned
+from memory_tui.core import profiles
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Settings
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import counterfactuals as flipping
+from memory_tui.explain.counterfactuals import Flip, Flips, flips, outwards, turned
+from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Settings
 
 OPENCLAW = "openclaw-2026.3"
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()

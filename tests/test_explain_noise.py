@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 from helpers_search import evidence, settings
 
-from memory_tui import cli, demo
-from memory_tui.engine import Engine, Options
-from memory_tui.explain import noise, noise_lines, wording
-from memory_tui.explain.doubts import AboveRight, BelowNoise, Inseparable, KeywordHitsShut, RelativeScores
-from memory_tui.explain.probes import UNRELATED, UNRELATED_CHINESE, Probe, Probes, ask_all, known_items
-from memory_tui.settings import Settings
+from memory_tui.cli import main
+from memory_tui.core.settings import Settings
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import noise, wording
+from memory_tui.explain.noise import UNRELATED, UNRELATED_CHINESE, Probe, Probes, ask_all, known_items
+from memory_tui.explain.verdicts import AboveRight, BelowNoise, Inseparable, KeywordHitsShut, RelativeScores
+from memory_tui.plan import Options
+from memory_tui.render import as_text
 
 OPENCLAW = "openclaw-2026.3"
 TODAY = dt.date(2026, 11, 20)
@@ -158,11 +161,11 @@ def test_a_known_item_is_a_line_of_its_chunk() -> None:
 
 def test_lines_and_json(engine: Engine) -> None:
     floor = noise.measure(ask_all(engine.gather), engine.with_profile(OPENCLAW))
-    text = list(noise_lines.lines(floor, [0.41, 0.42]))
-    assert sum("|" in line for line in text) == noise_lines.BUCKETS
+    text = list(as_text.lines(floor, [0.41, 0.42]))
+    assert sum("|" in line for line in text) == as_text.BUCKETS
     assert sum("-- minScore" in line for line in text) == 1
     assert any("2 results" in line for line in text)
-    found = json.loads(json.dumps(noise_lines.record(floor)))
+    found = json.loads(json.dumps(as_text.record(floor)))
     assert found["warnings"][0]["kind"] == "keyword_hits_shut"
     assert found["now"]["minScore"] == 0.35
 
@@ -173,11 +176,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     (tmp_path / "labels.jsonl").write_text('{"query": "where is the router", "path": "MEMORY.md", "line": 1}\n')
     where = ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite")]
     shared = [*where, "noise", "--json", "router"]
-    assert cli.main(shared) == 0
+    assert main.main(shared) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["labelled"], len(found["nonsense"]), len(found["results"])) == (False, len(UNRELATED), 1)
-    assert cli.main([*shared, "--labels", str(tmp_path / "labels.jsonl")]) == 0
+    assert main.main([*shared, "--labels", str(tmp_path / "labels.jsonl")]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["labelled"], len(found["related"])) == (True, 1)
-    assert cli.main([word for word in shared if word != "--json"]) == 0
+    assert main.main([word for word in shared if word != "--json"]) == 0
     assert "unrelated questions" in capsys.readouterr().out

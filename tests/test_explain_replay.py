@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_search_rank import any_evidence, any_settings
 
-from memory_tui.explain.replay import Replay
+from memory_tui.core.settings import Settings
+from memory_tui.explain.counterfactuals import Replay
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
-from memory_tui.settings import Settings
 
 
 @given(any_evidence, st.lists(any_settings, min_size=1, max_size=5))

@@ -10,13 +10,13 @@ import pytest
 from rich.cells import cell_len
 from tui_support import NOW, sample
 
-from memory_tui.engine import Engine, Options
-from memory_tui.explain.stages import stages
-from memory_tui.explain.why import Line, explain, terms_line
+from memory_tui.engine.engine import Engine
+from memory_tui.explain.why import Line, explain, stages, terms_line
+from memory_tui.plan import Options
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.tui.knobs import describe, dials, weighing
-from memory_tui.tui.packed_knobs import placed
-from memory_tui.tui.why_rows import packed_rows
+from memory_tui.tui.tuning import describe, dials, weighing
+from memory_tui.tui.widgets.tune_strip import placed
+from memory_tui.tui.widgets.why_rows import packed_rows
 
 QUESTION = "how is the omada vlan set up"
 PAIRS = "Chinese, Japanese and Korean text is matched as pairs of characters"

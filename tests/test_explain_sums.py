@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tui_support import NOW, sample
 
-from memory_tui.engine import Engine, Options
-from memory_tui.explain.stages import in_a_line
-from memory_tui.explain.why import Line, explain
+from memory_tui.engine.engine import Engine
+from memory_tui.explain.why import Line, explain, in_a_line
+from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
 
 WORDS = ["router", "vlan", "deploy", "rollback", "garden", "bread", "ticket", "invoice", "house", "omada", "printer"]

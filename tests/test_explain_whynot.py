@@ -17,15 +17,16 @@ import pytest
 from helpers_search import evidence as made
 from helpers_search import settings as chosen
 
-from memory_tui import demo
-from memory_tui.engine import Engine, Options
-from memory_tui.explain import fates, place, proposed, record, wording
-from memory_tui.explain.whynot import LISTED, Inquest
+from memory_tui.core import tokens as core_tokens
+from memory_tui.core.settings import Settings
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json, verdicts, why_not, wording
+from memory_tui.explain.why_not import LISTED, Inquest
+from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Recalled
-from memory_tui.settings import Settings
-from memory_tui.text import words
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 OPENCLAW = "openclaw-2026.3"
@@ -140,10 +141,10 @@ def test_the_verdict_on_every_chunk_is_what_really_happened(asked: Asked) -> Non
     assert sum(kinds.values()) - kinds["Recalled"] > kinds["Recalled"]
 
 
-def check_outsider(evidence: Evidence, settings: Settings, row: int, fate: fates.Fate, text: str) -> None:
+def check_outsider(evidence: Evidence, settings: Settings, row: int, fate: verdicts.Fate, text: str) -> None:
     """What is said of a chunk that was not proposed, against the raw findings."""
     text_gate = fate
-    if isinstance(fate, fates.OutsideVectorPool):
+    if isinstance(fate, verdicts.OutsideVectorPool):
         assert evidence.cosine is not None
         assert fate.cosine == evidence.cosine[row] <= fate.edge + 1e-6
         nearer = int(np.count_nonzero(evidence.cosine > evidence.cosine[row] + 1e-5))
@@ -151,24 +152,24 @@ def check_outsider(evidence: Evidence, settings: Settings, row: int, fate: fates
         assert nearer < fate.rank <= as_near
         assert fate.pool < fate.rank <= fate.of
         text_gate = fate.text
-    elif isinstance(fate, fates.NoVector):
+    elif isinstance(fate, verdicts.NoVector):
         assert evidence.cosine is None or np.isnan(evidence.cosine[row])
         text_gate = fate.text
-    side = proposed.side_of(evidence, settings)
-    if isinstance(text_gate, fates.WordsOff):
+    side = why_not.side_of(evidence, settings)
+    if isinstance(text_gate, verdicts.WordsOff):
         assert not settings.on("query.hybrid.enabled")
-    elif isinstance(text_gate, fates.OutsideTextPool):
+    elif isinstance(text_gate, verdicts.OutsideTextPool):
         assert text_gate.rank > text_gate.pool
     else:
-        assert isinstance(text_gate, fates.NotMatched | fates.NoWord)
+        assert isinstance(text_gate, verdicts.NotMatched | verdicts.NoWord)
         assert row not in side.postings.rows
-        if isinstance(text_gate, fates.NotMatched):
+        if isinstance(text_gate, verdicts.NotMatched):
             assert set(text_gate.nowhere) <= set(text_gate.absent) <= set(text_gate.words)
             assert text_gate.absent, (side.plan.fts_query, text)
-            tokens = set(words.tokens(text, stemmed=side is evidence.recommended))
+            tokens = set(core_tokens.tokens(text, stemmed=side is evidence.recommended))
             for word in text_gate.absent:
-                own = words.tokens(word, stemmed=side is evidence.recommended)
-                assert len(own) != 1 or words.is_cjk(word) or own[0] not in tokens
+                own = core_tokens.tokens(word, stemmed=side is evidence.recommended)
+                assert len(own) != 1 or core_tokens.is_cjk(word) or own[0] not in tokens
 
 
 def test_a_rank_beyond_the_pool_is_the_number_of_candidates_it_takes(asked: Asked) -> None:
@@ -182,7 +183,7 @@ def test_a_rank_beyond_the_pool_is_the_number_of_candidates_it_takes(asked: Aske
             rowid = evidence.refs[row].rowid
             fate = inquest.fate(row, asked.texts[rowid])
             # A chunk that words can propose as well has two ways in; here are those with one.
-            if isinstance(fate, fates.OutsideVectorPool) and isinstance(fate.text, fates.NotMatched):
+            if isinstance(fate, verdicts.OutsideVectorPool) and isinstance(fate.text, verdicts.NotMatched):
                 for limit, there in ((fate.rank, True), (fate.rank - 1, False)):
                     if limit > 50:
                         continue
@@ -202,7 +203,7 @@ def test_every_fate_has_words_and_json(asked: Asked) -> None:
             fate = inquest.fate(row, asked.texts[evidence.refs[row].rowid])
             assert wording.sentence(fate).endswith(".")
             assert wording.label(fate)
-            said = record.verdict(fate)
+            said = trace_json.verdict(fate)
             json.dumps(said)
             if "text" in said:
                 assert said["text"]["kind"]
@@ -219,7 +220,7 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(as
         wide = narrow.update({"query.maxResults": 10, "query.hybrid.candidateMultiplier": 20}, "test")
         inquest, wider = Inquest(evidence, narrow), rank(evidence, wide)
         for real in (*wider.recalled, *wider.lost):
-            row = proposed.row_of(evidence, real.chunk.rowid)
+            row = why_not.row_of(evidence, real.chunk.rowid)
             assert row is not None
             account = inquest.account(row, asked.texts[real.chunk.rowid])
             if account.proposed or account.candidate is None:
@@ -236,7 +237,7 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(as
 def test_a_subset_ranks_as_the_whole(asked: Asked) -> None:
     for query in asked.questions[:6]:
         evidence = asked.engine.gather(query)
-        small, rows = proposed.subset(evidence, range(0, evidence.chunks, 7))
+        small, rows = why_not.subset(evidence, range(0, evidence.chunks, 7))
         assert {evidence.refs[row].rowid for row in rows.tolist()} == {ref.rowid for ref in small.refs.values()}
         for settings in variants(asked.engine):
             one, other = rank(evidence, settings), rank(small, settings)
@@ -251,15 +252,15 @@ def test_a_subset_ranks_as_the_whole(asked: Asked) -> None:
 # --- gates that take something special -----------------------------------------------------------------------------
 
 
-def fate_of(evidence: Evidence, settings: Settings, row: int) -> fates.Fate:
+def fate_of(evidence: Evidence, settings: Settings, row: int) -> verdicts.Fate:
     return Inquest(evidence, settings).fate(row, evidence.texts[row])
 
 
 def test_a_chunk_without_a_vector() -> None:
     found = replace(made([0.9, float("nan")], {0: -1.0}), nearest=np.array([0]))
     fate = fate_of(found, chosen(OPENCLAW), 1)
-    assert isinstance(fate, fates.NoVector)
-    assert isinstance(fate.text, fates.NotMatched)
+    assert isinstance(fate, verdicts.NoVector)
+    assert isinstance(fate.text, verdicts.NotMatched)
 
 
 def test_vectors_of_another_model() -> None:
@@ -267,7 +268,7 @@ def test_vectors_of_another_model() -> None:
 
     found = replace(made(None, {0: -1.0}, texts=["word", "other"]), notices=(Notice("model_mismatch", "Made with X."),))
     fate = fate_of(found, chosen(OPENCLAW), 1)
-    assert isinstance(fate, fates.ModelMismatch)
+    assert isinstance(fate, verdicts.ModelMismatch)
     assert "Made with X." in wording.sentence(fate)
     assert isinstance(fate_of(found, chosen(OPENCLAW), 0), Recalled)
 
@@ -277,7 +278,7 @@ def test_a_provider_that_failed() -> None:
 
     found = replace(made(None, {0: -1.0}, texts=["word", "other"]), notices=(Notice("provider", "Timed out."),))
     fate = fate_of(found, chosen("recommended"), 1)
-    assert isinstance(fate, fates.NoVector)
+    assert isinstance(fate, verdicts.NoVector)
     assert "Timed out" in fate.cause
 
 
@@ -294,14 +295,14 @@ def test_a_provider_that_failed() -> None:
     ],
 )
 def test_a_place_as_it_is_typed(typed: str, meant: tuple[str, int | None]) -> None:
-    assert place.parse(typed) == meant
+    assert why_not.parse(typed) == meant
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Iterator[tuple[Path, Callable[..., fates.Fate]]]:
+def notes(tmp_path: Path) -> Iterator[tuple[Path, Callable[..., verdicts.Fate]]]:
     """A workspace, and a function that tells the fate of a line in it for the question "router"."""
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
@@ -323,50 +324,50 @@ def notes(tmp_path: Path) -> Iterator[tuple[Path, Callable[..., fates.Fate]]]:
     engine.close()
 
 
-def test_file_gates_in_their_order(notes: tuple[Path, Callable[..., fates.Fate]]) -> None:
+def test_file_gates_in_their_order(notes: tuple[Path, Callable[..., verdicts.Fate]]) -> None:
     folder, fate = notes
     (folder / "memory" / "link.md").symlink_to(folder / "MEMORY.md")
     (folder / "memory" / "picture.png").write_bytes(b"x")
     (folder / "memory" / "new.md").write_text("router\n")
     assert isinstance(fate("MEMORY.md", 2), Recalled)
-    assert isinstance(fate("/etc/hostname"), fates.OutsideRoots)
+    assert isinstance(fate("/etc/hostname"), verdicts.OutsideRoots)
     (folder.parent / "elsewhere.md").write_text("router\n")
-    assert isinstance(fate("../elsewhere.md", 1), fates.OutsideRoots)
+    assert isinstance(fate("../elsewhere.md", 1), verdicts.OutsideRoots)
     link, picture = fate("memory/link.md"), fate("memory/picture.png")
-    assert isinstance(link, fates.Excluded)
+    assert isinstance(link, verdicts.Excluded)
     assert link.rule == "symlink"
-    assert isinstance(picture, fates.Excluded)
-    assert isinstance(fate("memory"), fates.Excluded)
-    assert isinstance(fate("memory/nothing.md"), fates.NoSuchFile)
-    assert fate("memory/new.md", 1) == fates.ChangedSinceIndexed("new")
-    assert fate("MEMORY.md", 9) == fates.InNoChunk(9, 2)
+    assert isinstance(picture, verdicts.Excluded)
+    assert isinstance(fate("memory"), verdicts.Excluded)
+    assert isinstance(fate("memory/nothing.md"), verdicts.NoSuchFile)
+    assert fate("memory/new.md", 1) == verdicts.ChangedSinceIndexed("new")
+    assert fate("MEMORY.md", 9) == verdicts.InNoChunk(9, 2)
     for path in ("/etc/hostname", "memory/link.md", "memory/nothing.md", "memory/new.md", "memory"):
         assert wording.sentence(fate(path)).endswith(".")
 
 
-def test_a_changed_note_is_judged_by_the_line(notes: tuple[Path, Callable[..., fates.Fate]]) -> None:
+def test_a_changed_note_is_judged_by_the_line(notes: tuple[Path, Callable[..., verdicts.Fate]]) -> None:
     folder, fate = notes
     (folder / "MEMORY.md").write_text("# News\n# Facts\n- Router: Omada ER605\n- Switch: none\n")
-    assert fate("MEMORY.md", 4) == fates.ChangedSinceIndexed("changed"), "this line is in no indexed chunk"
+    assert fate("MEMORY.md", 4) == verdicts.ChangedSinceIndexed("changed"), "this line is in no indexed chunk"
     assert isinstance(fate("MEMORY.md", 3), Recalled), "this one moved, and the agent is still given it"
     (folder / "MEMORY.md").unlink()
     assert isinstance(fate("MEMORY.md", 2), Recalled), "the index has not forgotten it yet"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_note(notes: tuple[Path, Callable[..., fates.Fate]]) -> None:
+def test_an_unreadable_note(notes: tuple[Path, Callable[..., verdicts.Fate]]) -> None:
     folder, fate = notes
     (folder / "memory" / "secret.md").write_text("router\n")
     (folder / "memory" / "secret.md").chmod(0)
-    assert isinstance(fate("memory/secret.md", 1), fates.UnreadableFile | fates.ChangedSinceIndexed)
+    assert isinstance(fate("memory/secret.md", 1), verdicts.UnreadableFile | verdicts.ChangedSinceIndexed)
 
 
-def test_a_note_that_is_too_big(notes: tuple[Path, Callable[..., fates.Fate]]) -> None:
+def test_a_note_that_is_too_big(notes: tuple[Path, Callable[..., verdicts.Fate]]) -> None:
     folder, fate = notes
     with (folder / "memory" / "big.md").open("wb") as big:
         big.truncate(33 * 1024 * 1024)
     found = fate("memory/big.md", 1)
-    assert isinstance(found, fates.UnreadableFile)
+    assert isinstance(found, verdicts.UnreadableFile)
     assert found.rule == "too big"
 
 
@@ -390,7 +391,7 @@ def test_the_best_chunk_speaks_and_the_others_are_listed(tmp_path: Path) -> None
         assert answer.best is not None
         assert answer.best.chunk == answer.trace.recalled[0].chunk
         assert len(answer.others) == len(engine.chunks_of("MEMORY.md")) - 1
-        said = record.why(answer)
+        said = trace_json.why(answer)
         assert said["recalled"] is True
         assert [other["verdict"]["kind"] for other in said["others"]].count("recalled") == 0
 

@@ -14,10 +14,11 @@ from helpers_embed import Time
 from helpers_time import LONG
 from provider_server import Play, hang, serving, status, well
 
-from memory_tui import providing
-from memory_tui.embed import breaker
-from memory_tui.engine import Engine, Options
+from memory_tui import plan
+from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.providers import http_provider
 
 KEY = "sk-fallback-0123456789"
 DOWN = status(500, {"error": {"message": "overloaded"}})
@@ -32,9 +33,9 @@ def play() -> Iterator[Play]:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Time that passes when a test says so."""
-    usual, found = providing.settings, Time()
+    usual, found = plan.settings, Time()
     monkeypatch.setattr(
-        providing, "settings", lambda choices, consents: replace(usual(choices, consents), clock=found.clock())
+        plan, "settings", lambda choices, consents: replace(usual(choices, consents), clock=found.clock())
     )
     return found
 
@@ -206,7 +207,7 @@ def test_a_person_can_ask_for_the_first_choice_again(play: Play, notes: Path, tm
 def test_it_is_asked_again_by_itself_when_its_time_has_come(
     play: Play, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(breaker, "_LASTING_SECONDS", 0.1)
+    monkeypatch.setattr(http_provider, "_LASTING_SECONDS", 0.1)
     play.say(status(401, {"error": {"message": "not yet"}}))
     with Engine.open(options(tmp_path, play)) as engine:
         heard: list[str] = []

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.engine import Engine, Options
-from memory_tui.search import scoring
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.search import formulas
 
 TESTS = Path(__file__).parent
 FAULTS = 55
@@ -547,6 +548,6 @@ def test_notes_of_strange_shape_are_indexed_and_found(tmp_path: Path) -> None:
 @given(st.floats(-1e6, 1e6), st.floats(0.1, 1e5))
 def test_age_is_never_below_nothing_and_decay_never_above_one(days: float, half_life: float) -> None:
     """Whatever the clock says: a note from tomorrow is as old as one of today."""
-    factor = float(scoring.decay_factor(np.array([days]), half_life)[0])
+    factor = float(formulas.decay_factor(np.array([days]), half_life)[0])
     assert 0 <= factor <= 1
     assert days > 0 or factor == 1

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.engine import Engine, Options
-from memory_tui.explain.place import look
+from memory_tui.engine.engine import Engine
+from memory_tui.explain.why_not import look
 from memory_tui.index.store import Store
+from memory_tui.plan import Options
 
 HARNESS = Path(__file__).parent / "rebuild_harness.py"
 

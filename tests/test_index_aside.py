@@ -10,11 +10,11 @@ import apsw
 import pytest
 from test_engine import Heard
 
-from memory_tui import events
-from memory_tui.core import atomic
-from memory_tui.engine import Engine, Options
-from memory_tui.index import aside, place
+from memory_tui.core import atomic, events
+from memory_tui.engine.engine import Engine
+from memory_tui.index import index_file, integrity
 from memory_tui.index.store import Store
+from memory_tui.plan import Options
 
 NOW = time.mktime((2026, 11, 20, 12, 0, 0, 0, 0, -1))
 
@@ -39,18 +39,18 @@ def test_the_newest_and_the_young_stay(index: Path) -> None:
     young = [moved(index, days) for days in (1, 5, 20, 29)]
     old = [moved(index, 31), moved(index, 31, "~2"), moved(index, 400)]
     old[0].with_name(old[0].name + "-wal").write_text("log")
-    told = aside.sweep(index, NOW)
+    told = integrity.sweep(index, NOW)
     assert all(path.exists() for path in young)
     assert not any(path.exists() for path in old)
     assert len(told) == len(old)
     assert all(any(text.startswith(f"{path} was removed") for text in told) for path in old)
     assert not list(index.parent.glob("*-wal"))
-    assert aside.sweep(index, NOW) == []
+    assert integrity.sweep(index, NOW) == []
 
 
 def test_the_newest_three_stay_however_old_they_are(index: Path) -> None:
     old = [moved(index, days) for days in (100, 200, 300, 400)]
-    aside.sweep(index, NOW)
+    integrity.sweep(index, NOW)
     assert [path.exists() for path in old] == [True, True, True, False]
 
 
@@ -77,23 +77,23 @@ def test_what_is_not_surely_ours_stays(index: Path, tmp_path: Path) -> None:
     link.symlink_to(other)
     folder = index.with_name(index.name + ".damaged-20200103-000000")
     folder.mkdir()
-    assert aside.sweep(index, NOW) == []
+    assert integrity.sweep(index, NOW) == []
     assert all(os.path.lexists(path) for path in (*foreign, other, date, link, folder))
 
 
 def test_a_file_of_another_user_stays(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = [moved(index, days) for days in (100, 200, 300, 400)]
     monkeypatch.setattr(os, "geteuid", lambda: old[0].stat().st_uid + 1)
-    assert aside.sweep(index, NOW) == []
+    assert integrity.sweep(index, NOW) == []
     assert all(path.exists() for path in old)
 
 
 def test_what_move_aside_makes_is_what_the_sweep_knows(index: Path) -> None:
     for _ in range(5):
         Store.open(index).close()
-        place.move_aside(index)
+        index_file.move_aside(index)
     assert len(list(index.parent.glob("*.damaged-*"))) == 5
-    assert len(aside.sweep(index, time.time() + 31 * 86_400)) == 2
+    assert len(integrity.sweep(index, time.time() + 31 * 86_400)) == 2
 
 
 def test_what_cannot_be_removed_is_said(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_what_cannot_be_removed_is_said(index: Path, monkeypatch: pytest.MonkeyP
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(atomic.calls, "replace", refused)
-    assert aside.sweep(index, NOW) == [
+    assert integrity.sweep(index, NOW) == [
         f"{old[-1]}, a damaged index that was moved aside, cannot be removed: Permission denied."
     ]
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from helpers_index import Memory, integrity, text_of
 
-from memory_tui.embed.scripted import hash_vector
+from memory_tui.index.embedding import BATCH
 from memory_tui.index.store import Store
-from memory_tui.index.sync import BATCH
-from memory_tui.index.vectors import Corpus, cosines, cosines_vec0
+from memory_tui.providers.wires.scripted import hash_vector
+from memory_tui.search.corpus import Corpus, cosines, cosines_vec0
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
@@ -23,7 +23,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[4])
 from helpers_index import Memory
-from memory_tui.index import store, writes
+from memory_tui.index import store, index_write as writes
 
 point, count = sys.argv[3].split(":")
 memory = Memory(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -17,11 +17,12 @@ import pytest
 from helpers_time import LONG
 from test_engine import Heard
 
-from memory_tui import events
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import IndexRefused, IndexUnavailable
-from memory_tui.index import check, seal
+from memory_tui.core import events
+from memory_tui.core.errors import IndexRefused, IndexUnavailable
+from memory_tui.engine.engine import Engine
+from memory_tui.index import integrity
 from memory_tui.index.store import Store
+from memory_tui.plan import Options
 
 NOTES = 30
 
@@ -179,12 +180,12 @@ def test_a_file_that_was_closed_well_is_not_checked_again(
     with opened() as engine:
         engine.sync()
     looked: list[Path] = []
-    real = check.problems
-    monkeypatch.setattr(check, "problems", lambda store: (looked.append(store.path), real(store))[1])
+    real = integrity.problems
+    monkeypatch.setattr(integrity, "problems", lambda store: (looked.append(store.path), real(store))[1])
     with opened() as engine:
         engine.sync()
     assert looked == []
-    seal.path_of(index).unlink()
+    integrity.path_of(index).unlink()
     with opened() as engine:
         engine.sync()
     assert looked == [index]
@@ -276,8 +277,8 @@ def test_a_link_leads_to_one_lock_and_one_index(opened: Callable[[], Engine], in
 
 FULL = """
 import resource, sys
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import MemoryTuiError
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
+from memory_tui.core.errors import MemoryTuiError
 workspace, index, room, force = sys.argv[1:]
 with Engine.open(Options(workspace=workspace, index=index, provider="scripted")) as engine:
     engine.status()
@@ -336,7 +337,7 @@ def test_too_little_memory_is_an_error_and_no_damage(
         engine.sync()
     code = (
         "import resource, sys\n"
-        "from memory_tui.engine import Engine, Options\n"
+        "from memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
         "import numpy, apsw\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + (12 << 20), used + (12 << 20)))\n"
@@ -353,7 +354,7 @@ def test_too_little_memory_is_an_error_and_no_damage(
 
 READERS = """
 import sys, threading
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 enough = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), enough.set()), daemon=True).start()
 with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted",
@@ -397,7 +398,7 @@ def test_readers_in_other_processes_follow_a_rebuild(
     assert reader.search("number7").recalled
     before = reader.status().generation
     code = (
-        "import sys\nfrom memory_tui.engine import Engine, Options\n"
+        "import sys\nfrom memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
         "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted',\n"
         "        changes=(('chunking.tokens', '50'), ('chunking.overlap', '0')))) as engine:\n"
         "    print(engine.sync().chunks)\n"
@@ -509,13 +510,13 @@ def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies
     with opened() as engine:
         engine.sync()
         expected = answers(engine)
-    whole_file, mark, status = index.read_bytes(), seal.path_of(index).read_bytes(), index.stat()
+    whole_file, mark, status = index.read_bytes(), integrity.path_of(index).read_bytes(), index.stat()
     times = status.st_atime_ns, status.st_mtime_ns
     rng = random.Random(copies)
     positions = [*range(0, 100, max(1, 2000 // copies)), *(rng.randrange(len(whole_file)) for _ in range(copies))]
     for at in positions[-copies:]:
         flipped(whole_file, at, index, times)
-        seal.path_of(index).write_bytes(mark)
+        integrity.path_of(index).write_bytes(mark)
         heard.events.clear()
         with opened() as engine:
             if how == "index":
@@ -575,7 +576,7 @@ def test_what_is_not_ours_in_the_place_of_the_seal_stays(
     opened: Callable[[], Engine], index: Path, tmp_path: Path, what: str
 ) -> None:
     index.parent.mkdir()
-    path, target = seal.path_of(index), tmp_path / "theirs"
+    path, target = integrity.path_of(index), tmp_path / "theirs"
     target.write_text("my shopping list")
     match what:
         case "pipe":
@@ -613,16 +614,16 @@ def test_an_index_that_is_read_while_it_is_made_has_whole_notes(
     engine = opened()
     engine.sync()
     reader = Store.open(index, read_only=True)
-    assert check.problems(reader) == []
+    assert integrity.problems(reader) == []
     reader.close()
 
 
 def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
     opened: Callable[[], Engine], index: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory_tui.index import filesystem
+    from memory_tui.core import files
 
-    monkeypatch.setattr(filesystem, "kind", lambda path: "nfs4")
+    monkeypatch.setattr(files, "kind", lambda path: "nfs4")
     engine = opened()
     engine.sync()
     assert "other machines" in said(heard)
@@ -647,7 +648,7 @@ def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
 def test_the_nearest_mount_tells_the_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, kind: str, shared: bool
 ) -> None:
-    from memory_tui.index import filesystem
+    from memory_tui.core import files
 
     mounts = tmp_path / "mountinfo"
     mounts.write_text(
@@ -660,9 +661,9 @@ def test_the_nearest_mount_tells_the_kind(
         "35 27 0:13 / /layers rw - overlay overlay rw\n"
         "36 27 0:14 / /usb rw - fuseblk /dev/sdb rw\n"
     )
-    monkeypatch.setattr(filesystem, "_MOUNTS", mounts)
-    assert filesystem.kind(Path(point) / "deep" / "index.sqlite") == kind
-    assert bool(filesystem.shared(Path(point) / "i")) == shared
+    monkeypatch.setattr(files, "_MOUNTS", mounts)
+    assert files.kind(Path(point) / "deep" / "index.sqlite") == kind
+    assert bool(files.shared(Path(point) / "i")) == shared
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
@@ -705,7 +706,7 @@ def _engine(workspace: Path, index: Path) -> Engine:
 
 HUNG = """
 import os, signal, sys
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
 engine.start()
 assert engine.wait_idle(60)

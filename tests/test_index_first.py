@@ -7,7 +7,7 @@ from pathlib import Path
 
 from helpers_time import LONG
 
-from memory_tui.index.readers import Readers
+from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store
 
 

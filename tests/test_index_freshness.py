@@ -8,10 +8,10 @@ import pytest
 from helpers_index import Memory
 from helpers_workspace import needs_inodes, unprivileged_folder
 
-from memory_tui.index import writes
+from memory_tui.index import index_write
 from memory_tui.index.freshness import compare
-from memory_tui.index.known import CHANGED
 from memory_tui.index.schema import differences
+from memory_tui.index.store import CHANGED
 from memory_tui.index.sync import recipe_for
 from memory_tui.workspace.roots import scan
 
@@ -37,7 +37,7 @@ def test_each_kind_of_difference_is_named(memory):
     memory.write("memory/changed.md", "has changed")
     memory.write("memory/new.md", "new")
     (memory.folder / "memory/deleted.md").unlink()
-    writes.fail_file(memory.store, "memory/failed.md", "memory", "the disk is on fire")
+    index_write.fail_file(memory.store, "memory/failed.md", "memory", "the disk is on fire")
 
     now = fresh(memory)
     assert now.fresh == 1
@@ -58,7 +58,7 @@ def test_a_same_size_edit_in_the_tick_of_the_last_save_is_seen(memory):
     memory.sync()
     times = note.stat().st_mtime_ns
     row = memory.store.file("MEMORY.md")
-    writes.touch_files(memory.store, [row._replace(indexed_at=row.mtime_ns / 1e9 + 0.001)])
+    index_write.touch_files(memory.store, [row._replace(indexed_at=row.mtime_ns / 1e9 + 0.001)])
     assert fresh(memory).fresh == 1
     note.write_text("two")
     os.utime(note, ns=(times, times))
@@ -79,7 +79,7 @@ def test_notes_of_an_index_to_be_rebuilt_are_pending(memory):
 def test_a_note_that_never_rests_has_a_state_of_its_own(memory):
     memory.write("MEMORY.md", "one")
     memory.sync()
-    writes.fail_file(memory.store, "MEMORY.md", "memory", "somebody is writing it", CHANGED)
+    index_write.fail_file(memory.store, "MEMORY.md", "memory", "somebody is writing it", CHANGED)
     [state] = fresh(memory).of("changed while read")
     assert state.detail == "somebody is writing it"
     memory.sync()

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import IndexUnavailable
-from memory_tui.index import place
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.engine.engine import Engine
+from memory_tui.index import index_file
+from memory_tui.plan import Options
 
 NOTES = 12
 
@@ -78,7 +79,7 @@ def read_only(disk: Path) -> None:
 def killed(run: Callable[..., tuple[int, str, str]], notes: Path, index: Path) -> None:
     """An index whose writer was killed, with a log that was never folded in."""
     code = (
-        "import os, sys\nfrom memory_tui.engine import Engine, Options\n"
+        "import os, sys\nfrom memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
         "engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
         "engine.sync()\nos.kill(os.getpid(), 9)\n"
     )
@@ -143,8 +144,8 @@ def test_without_any_disk_the_index_is_kept_in_memory(
     fill(disk, 0)
     memory = tmp_path / "memory"
     memory.mkdir()
-    monkeypatch.setattr(place, "_MEMORY", (memory,))
-    monkeypatch.setattr(place.tempfile, "gettempdir", lambda: str(disk / "t"))
+    monkeypatch.setattr(index_file, "_MEMORY", (memory,))
+    monkeypatch.setattr(index_file.tempfile, "gettempdir", lambda: str(disk / "t"))
     options = Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
     with Engine.open(options) as engine:
         engine.catch_up()

@@ -14,12 +14,12 @@ from helpers_index import Counting, Memory, integrity, text_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.index import check
+from memory_tui.index import integrity as index_integrity
 from memory_tui.index.freshness import compare
 from memory_tui.index.schema import differences
 from memory_tui.index.store import Store
 from memory_tui.index.sync import recipe_for
-from memory_tui.index.vectors import Corpus, cosines
+from memory_tui.search.corpus import Corpus, cosines
 from memory_tui.workspace.roots import scan
 
 NAMES = ("MEMORY.md", "memory/a.md", "memory/b.md", "memory/deep/c.md", "memory/2026-01-02.md")
@@ -137,7 +137,7 @@ def never_fresh_and_different(memory: Memory, seen: dict[str, str]) -> None:
 
 def consistent(memory: Memory) -> None:
     """Rows fit each other; what is embedded has a vector in the one space of the index, and that of its text (I4)."""
-    assert check.problems(memory.store) == []
+    assert index_integrity.problems(memory.store) == []
     assert integrity(memory.store) == []
     assert memory.notices == []
     corpus = Corpus.load(memory.store)

@@ -15,12 +15,12 @@ from helpers_workspace import needs_inodes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_tui.engine.looking import Looking
+from memory_tui.engine.scanner import Looking
 from memory_tui.index.freshness import compare, difference
 from memory_tui.index.store import Store
 from memory_tui.index.sync import sync
 from memory_tui.workspace.roots import scan
-from memory_tui.workspace.walk import MAX_BYTES, Scan
+from memory_tui.workspace.scan import MAX_BYTES, Scan
 
 NAMES = (
     "MEMORY.md",

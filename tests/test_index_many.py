@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the peak 
 MEGABYTES = 300
 RUN = """
 import sys
-from memory_tui.cli import main
+from memory_tui.cli.main import main
 code = main(sys.argv[1:])
 # Not getrusage: that starts with the peak of the process that started this one.
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))

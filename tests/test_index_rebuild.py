@@ -8,12 +8,13 @@ import apsw
 import pytest
 from helpers_index import Counting, Memory, integrity, text_of
 
-from memory_tui import events
-from memory_tui.errors import IndexUnavailable
-from memory_tui.index import beside, check, writes
-from memory_tui.index.place import SIDES
+from memory_tui.core import events
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.index import index_write, rebuild
+from memory_tui.index import integrity as index_integrity
+from memory_tui.index.index_file import SIDES
 from memory_tui.index.store import Store
-from memory_tui.index.vectors import Corpus
+from memory_tui.search.corpus import Corpus
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_the_old_index_answers_until_the_new_one_is_whole(memory):
     followed, loaded = corpus.refresh(reader), Corpus.load(reader)
     assert (followed.generation, followed.rowids.tolist()) == (loaded.generation, loaded.rowids.tolist())
     assert followed.generation > corpus.generation
-    assert check.problems(reader) == []
+    assert index_integrity.problems(reader) == []
     assert integrity(memory.store) == []
     assert leftovers(memory) == []
     assert not memory.sync().changed
@@ -100,7 +101,7 @@ def test_rubbish_in_the_place_of_the_new_index_is_no_obstacle(memory, rubbish):
     spoiled = whole[:100] + b"\xff" * 9000
     what = {"empty": b"", "zeros": bytes(9000), "cut": whole[:5000], "spoiled": spoiled}[rubbish]
     for side in SIDES:
-        beside.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next{side}").write_bytes(what)
+        rebuild.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next{side}").write_bytes(what)
     assert memory.sync().rebuilt
     assert leftovers(memory) == []
     assert memory.notices == []
@@ -108,7 +109,7 @@ def test_rubbish_in_the_place_of_the_new_index_is_no_obstacle(memory, rubbish):
 
 @pytest.mark.parametrize("foreign", ["text", "database", "folder", "link", "pipe"])
 def test_what_is_not_ours_in_the_place_of_the_new_index_stays(memory, tmp_path, foreign):
-    beside_it, target = beside.path_of(memory.store.path), tmp_path / "theirs"
+    beside_it, target = rebuild.path_of(memory.store.path), tmp_path / "theirs"
     target.write_text("my shopping list\n" * 900)
     match foreign:
         case "text":
@@ -135,7 +136,7 @@ def test_a_journal_that_a_kill_left_of_a_rebuild_is_removed(memory):
         memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test"),
     )
     memory.sync()
-    left = beside.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next-journal")
+    left = rebuild.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next-journal")
     left.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600))
     memory.sync()
     assert not left.exists()
@@ -143,7 +144,7 @@ def test_a_journal_that_a_kill_left_of_a_rebuild_is_removed(memory):
 
 
 def test_a_new_index_that_is_not_whole_is_never_published(memory, monkeypatch):
-    monkeypatch.setattr(check, "problems", lambda store: ["page 7 is never used"])
+    monkeypatch.setattr(index_integrity, "problems", lambda store: ["page 7 is never used"])
     before = memory.store.generation()
     with pytest.raises(IndexUnavailable, match="page 7"):
         memory.sync()
@@ -165,7 +166,7 @@ def test_while_the_provider_fails_the_old_index_stays_and_follows_the_disk(memor
 
 
 def test_vectors_that_were_paid_for_before_a_failure_are_kept(memory, monkeypatch):
-    from memory_tui.embed.failure import ProviderFailure, State
+    from memory_tui.providers.failures import ProviderFailure, State
 
     class Half(Counting):
         def embed(self, texts, kind):
@@ -182,7 +183,7 @@ def test_vectors_that_were_paid_for_before_a_failure_are_kept(memory, monkeypatc
 
 
 def test_one_text_that_is_refused_does_not_stop_the_others(memory):
-    from memory_tui.embed.failure import ProviderFailure, State
+    from memory_tui.providers.failures import ProviderFailure, State
 
     class Picky(Counting):
         def embed(self, texts, kind):
@@ -209,5 +210,5 @@ def test_two_versions_of_one_index_are_never_mixed_up(memory):
     assert {path: row.chunks for path, row in memory.store.known().items()} != {
         path: row.chunks for path, row in known.items()
     }
-    writes.remember(memory.store, "any", "1")
+    index_write.remember(memory.store, "any", "1")
     assert memory.store.meta("beside") is None

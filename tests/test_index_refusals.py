@@ -11,11 +11,12 @@ from helpers_index import Counting, Memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.embed.failure import ProviderFailure, State
-from memory_tui.engine import Engine, Options
-from memory_tui.index import jobs, refusals
-from memory_tui.index.jobs import Terms
+from memory_tui.engine.engine import Engine
+from memory_tui.index import batch_jobs, embedding
+from memory_tui.index.batch_jobs import Terms
 from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.providers.failures import ProviderFailure, State
 
 
 class Picky(Counting):
@@ -68,7 +69,7 @@ def asked(memory: Memory) -> int:
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     now = time.time
-    monkeypatch.setattr(refusals.time, "time", lambda: now() + seconds)
+    monkeypatch.setattr(embedding.time, "time", lambda: now() + seconds)
 
 
 def test_it_is_asked_for_once(memory):
@@ -81,7 +82,7 @@ def test_it_is_asked_for_once(memory):
     memory.write("memory/b.md", "another text")
     assert memory.sync().indexed == 1
     assert asked(memory) == 0
-    [refused] = refusals.found_in(memory.store)
+    [refused] = embedding.rejected_in(memory.store)
     assert (refused.path, refused.start_line, refused.reason) == ("memory/poison.md", 1, "too long for me")
 
 
@@ -89,7 +90,7 @@ def test_a_call_that_was_refused_in_part_tells_which_text_is_to_blame(memory):
     memory.provider = provider = Half()
     memory.sync()
     assert memory.store.counts().embedded == memory.store.counts().chunks - 1
-    assert [refused.path for refused in refusals.found_in(memory.store)] == ["memory/poison.md"]
+    assert [refused.path for refused in embedding.rejected_in(memory.store)] == ["memory/poison.md"]
     refused = len(provider.texts_refused)
     memory.sync()
     assert len(provider.texts_refused) == refused
@@ -101,10 +102,10 @@ def test_it_is_asked_for_again_when_the_text_is_another(memory):
     memory.write("memory/poison.md", "more poison")
     memory.sync()
     assert asked(memory) == 1
-    assert len(refusals.found_in(memory.store)) == 1
+    assert len(embedding.rejected_in(memory.store)) == 1
     memory.write("memory/poison.md", "none any more")
     memory.sync()
-    assert (refusals.found_in(memory.store), refusals.rows(memory.store)) == ([], [])
+    assert (embedding.rejected_in(memory.store), embedding.rows(memory.store)) == ([], [])
     assert memory.store.counts().embedded == memory.store.counts().chunks
 
 
@@ -117,7 +118,7 @@ def test_it_is_asked_for_again_by_another_provider_and_not_by_the_first_when_tha
     asked(memory)
     memory.sync()
     assert asked(memory) == 0
-    assert len(refusals.found_in(memory.store)) == 1
+    assert len(embedding.rejected_in(memory.store)) == 1
 
 
 def test_it_is_asked_for_again_by_force_once(memory):
@@ -135,13 +136,13 @@ def test_a_rebuild_for_another_reason_remembers(memory):
     memory.settings = memory.settings.set("chunking.tokens", 300, "test")
     assert memory.sync().rebuilt
     assert asked(memory) == 0
-    assert len(refusals.found_in(memory.store)) == 1
+    assert len(embedding.rejected_in(memory.store)) == 1
 
 
 def test_it_is_asked_for_again_after_a_day(memory, monkeypatch):
     memory.sync()
     asked(memory)
-    later(monkeypatch, refusals.SECONDS - 60)
+    later(monkeypatch, embedding.SECONDS - 60)
     memory.sync()
     assert asked(memory) == 0
     later(monkeypatch, 120)
@@ -155,15 +156,15 @@ def test_a_provider_that_is_down_refuses_nothing(memory):
     memory.provider.broken = "offline"
     memory.provider.state = State.NETWORK
     memory.sync()
-    assert refusals.rows(memory.store) == []
+    assert embedding.rows(memory.store) == []
 
 
 def test_no_batch_job_is_made_of_what_was_refused(memory):
     memory.sync()
     identity = memory.store.identity()
-    assert jobs.claim(memory.store, identity, Terms(1, 10, 10_000)) == 0
-    refusals.forget(memory.store)
-    assert jobs.claim(memory.store, identity, Terms(1, 10, 10_000)) == 1
+    assert batch_jobs.claim(memory.store, identity, Terms(1, 10, 10_000)) == 0
+    embedding.forget(memory.store)
+    assert batch_jobs.claim(memory.store, identity, Terms(1, 10, 10_000)) == 1
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=8), st.sets(st.sampled_from("abcdef")))
@@ -171,9 +172,9 @@ def test_only_what_was_noted_is_known(noted, wanted):
     store = Store.nothing(Path("none"))
     identity, other = Counting().identity, Counting("another").identity
     for digest in noted:
-        refusals.note(store, identity, digest, "no")
-    assert refusals.known(store, identity, sorted(wanted)) == wanted & set(noted)
-    assert refusals.known(store, other, sorted(wanted)) == set()
+        embedding.note(store, identity, digest, "no")
+    assert embedding.known_rejected(store, identity, sorted(wanted)) == wanted & set(noted)
+    assert embedding.known_rejected(store, other, sorted(wanted)) == set()
     store.close()
 
 
@@ -182,7 +183,7 @@ def test_only_what_was_noted_is_known(noted, wanted):
 
 @pytest.fixture
 def engine(tmp_path, monkeypatch):
-    from memory_tui.embed.scripted import Scripted
+    from memory_tui.providers.wires.scripted import Scripted
 
     real = Scripted.embed
 
@@ -204,7 +205,7 @@ def engine(tmp_path, monkeypatch):
 
 
 def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
-    from memory_tui import report
+    from memory_tui.render import as_text
 
     engine.sync()
     count = len(engine.calls)
@@ -215,11 +216,11 @@ def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
         [notice] = [notice for notice in status.notices if notice.code == "refused"]
         assert notice.message.startswith("1 chunk has no vector, because the provider refused the text")
     assert len(engine.calls) == count
-    report.status(status, as_json=False)
+    as_text.status(status, as_json=False)
     told = capsys.readouterr().out
     assert "no vector: memory/a.md:1-1  refused by the provider: too " in told
     assert "\x1b" not in told
-    report.status(status, as_json=True)
+    as_text.status(status, as_json=True)
     assert json.loads(capsys.readouterr().out)["refused"][0]["path"] == "memory/a.md"
     assert "refused by the provider" in engine.why_file("memory/a.md").index
     assert engine.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"

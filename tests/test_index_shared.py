@@ -19,7 +19,7 @@ NOTES = 24
 HELD = """
 import os, sys, time
 sys.path.insert(0, os.path.join(os.getcwd(), "tests"))
-from memory_tui.index import run, writes
+from memory_tui.index import sync_run as run, index_write as writes
 run.BATCH, real, calls = 4, writes.replace_files, []
 def replace_files(store, *arguments):
     calls.append(1)
@@ -34,7 +34,7 @@ APP = (
     + """
 import asyncio, json
 from tui_support import make_app, text_of
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 
 options = Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")
@@ -65,7 +65,7 @@ async def main():
 asyncio.run(main())
 """
 )
-SERVER = [sys.executable, "-c", f"{HELD}\nfrom memory_tui.cli import main\nsys.exit(main(sys.argv[1:]))"]
+SERVER = [sys.executable, "-c", f"{HELD}\nfrom memory_tui.cli.main import main\nsys.exit(main(sys.argv[1:]))"]
 
 
 class App:

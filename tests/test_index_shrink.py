@@ -9,15 +9,15 @@ from helpers_index import Memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui import events
-from memory_tui.errors import Unreadable
-from memory_tui.index import shrink, writes
+from memory_tui.core import events
+from memory_tui.core.errors import Unreadable
+from memory_tui.index import index_write, mass_deletion
 from memory_tui.index.freshness import compare
-from memory_tui.index.known import FileRow
-from memory_tui.index.shrink import MANY
-from memory_tui.workspace import sources
+from memory_tui.index.mass_deletion import MANY
+from memory_tui.index.store import FileRow
+from memory_tui.workspace import roots
 from memory_tui.workspace.roots import Roots, scan
-from memory_tui.workspace.walk import Found, Scan
+from memory_tui.workspace.scan import Found, Scan
 
 
 @pytest.fixture
@@ -49,14 +49,14 @@ def test_more_than_half_asks_first(memory):
 
 def test_a_new_index_that_lacks_more_than_half_of_what_is_on_disk_is_not_published(memory, monkeypatch):
     before = {path: row.chunks for path, row in memory.store.known().items()}
-    uuid, real = memory.store.uuid(), sources.read
+    uuid, real = memory.store.uuid(), roots.read
 
     def failing(note):
         if note.path.startswith("memory/") and note.path != "memory/0.md":
             raise Unreadable(f"{note.path} cannot be read: Input/output error.")
         return real(note)
 
-    monkeypatch.setattr(sources, "read", failing)
+    monkeypatch.setattr(roots, "read", failing)
     report = memory.sync(force=True)
     assert (report.shrink.missing, report.shrink.known) == (9, 11)
     assert report.postponed == "The new index would lack 9 of 11 notes that are on disk"
@@ -93,7 +93,7 @@ def test_a_few_deletions_are_believed(memory):
 
 
 def test_a_root_on_another_device_is_not_believed_even_if_few_vanish(memory):
-    writes.remember(memory.store, shrink.KEY, shrink.to_text({"memory": 1}))
+    index_write.remember(memory.store, mass_deletion.KEY, mass_deletion.to_text({"memory": 1}))
     (memory.folder / "memory/1.md").unlink()
     assert memory.sync().removed == 0
     [state] = compare(scan(memory.roots), memory.store.known(), roots=memory.roots, devices={"memory": 1}).of(
@@ -130,7 +130,7 @@ def test_an_extra_path_taken_out_of_the_configuration_needs_no_answer(tmp_path):
 
 
 def test_the_command_says_what_it_holds_back_and_takes_the_answer(memory, capsys):
-    from memory_tui.cli import main
+    from memory_tui.cli.main import main
 
     index = memory.store.path
     memory.store.close()
@@ -156,9 +156,9 @@ def test_nothing_is_lost_between_deleted_and_held(tmp_path_factory, known, kept)
     rows = {row(number).path: row(number) for number in range(known)}
     found = tuple(Found(path, path, 1, 0, (0, 0), "") for number, path in enumerate(rows) if number in kept)
     seen = Scan(found, ())
-    gone = shrink.sort_out(seen, rows, roots)
+    gone = mass_deletion.sort_out(seen, rows, roots)
     missing = len(rows) - len(found)
     assert len(gone.deleted) + len(gone.held) == missing
     assert (gone.shrink is not None) == (missing >= MANY and 2 * missing > known)
     assert not (gone.deleted and gone.held)
-    assert len(shrink.sort_out(seen, rows, roots, accepted=True).deleted) == missing
+    assert len(mass_deletion.sort_out(seen, rows, roots, accepted=True).deleted) == missing

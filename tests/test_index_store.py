@@ -14,8 +14,8 @@ from helpers_index import Memory, text_of
 from helpers_time import LONG
 from helpers_workspace import needs_inodes, unprivileged_folder
 
-from memory_tui.errors import Cancelled, IndexDamaged, IndexRefused, IndexUnavailable, QueryError
-from memory_tui.index import place, schema, vec0
+from memory_tui.core.errors import Cancelled, IndexDamaged, IndexRefused, IndexUnavailable, QueryError
+from memory_tui.index import database, index_file, schema
 from memory_tui.index.store import Store
 
 
@@ -221,7 +221,7 @@ def test_a_folder_that_cannot_be_written_is_replaced_by_a_temporary_one(tmp_path
     assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
     store.close()
     # The next session finds the same file.
-    assert place.place(wanted, []) == store.path
+    assert index_file.place(wanted, []) == store.path
 
 
 def test_a_temporary_folder_that_others_can_enter_is_not_used(tmp_path, monkeypatch):
@@ -230,7 +230,7 @@ def test_a_temporary_folder_that_others_can_enter_is_not_used(tmp_path, monkeypa
     trap.mkdir()
     trap.chmod(0o777)
     (tmp_path / "file").write_text("in the way")
-    path = place.place(tmp_path / "file" / "memory.sqlite", [])
+    path = index_file.place(tmp_path / "file" / "memory.sqlite", [])
     assert trap not in path.parents
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
@@ -238,7 +238,7 @@ def test_a_temporary_folder_that_others_can_enter_is_not_used(tmp_path, monkeypa
 def test_without_any_folder_to_write_the_reason_is_told(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
-    monkeypatch.setattr(place, "_MEMORY", (tmp_path / "nowhere",))
+    monkeypatch.setattr(index_file, "_MEMORY", (tmp_path / "nowhere",))
     with pytest.raises(IndexUnavailable, match="No index can be written"):
         Store.open(tmp_path / "file" / "memory.sqlite")
 
@@ -352,7 +352,7 @@ def test_vec0_is_tried_before_it_is_trusted(memory):
 
 @pytest.mark.parametrize(("library", "why"), [(None, "not installed"), ("/nowhere/vec0", "load: ")])
 def test_without_vec0_everything_works_and_the_reason_is_kept(tmp_path, monkeypatch, library, why):
-    monkeypatch.setattr(vec0, "_library", lambda: library)
+    monkeypatch.setattr(database, "_library", lambda: library)
     memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
     assert not memory.store.vec0.ready
     assert why in memory.store.vec0.detail

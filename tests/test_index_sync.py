@@ -11,11 +11,11 @@ import pytest
 from helpers_index import Answering, Counting, Memory, integrity, text_of
 from helpers_workspace import needs_inodes
 
-from memory_tui import events
-from memory_tui.index import writes
-from memory_tui.index.headings import Headings
+from memory_tui.core import events
+from memory_tui.index import index_write
 from memory_tui.index.store import Store
-from memory_tui.index.vectors import Corpus, cosines
+from memory_tui.index.sync_run import Headings
+from memory_tui.search.corpus import Corpus, cosines
 from memory_tui.workspace.roots import scan
 
 
@@ -117,7 +117,7 @@ def test_an_unchanged_note_is_not_opened_again(memory, monkeypatch):
     def opened(found):
         raise AssertionError(f"{found.path} was opened")
 
-    monkeypatch.setattr("memory_tui.index.run.sources.read", opened)
+    monkeypatch.setattr("memory_tui.workspace.roots.read", opened)
     assert memory.sync().unchanged == 1
 
 
@@ -129,7 +129,7 @@ def test_two_saves_within_one_tick_of_the_clock_are_both_seen(memory):
     os.utime(note, ns=(status.st_atime_ns, status.st_mtime_ns))
     # As if the first sync had read the note in the tick in which it was saved.
     row = memory.store.file("MEMORY.md")
-    writes.touch_files(memory.store, [row._replace(indexed_at=row.mtime_ns / 1e9 + 0.001)])
+    index_write.touch_files(memory.store, [row._replace(indexed_at=row.mtime_ns / 1e9 + 0.001)])
     assert memory.sync().indexed == 1
     assert row.mtime_ns == memory.store.file("MEMORY.md").mtime_ns
     assert stored_texts(memory) == ["two"]
@@ -152,10 +152,10 @@ def test_what_a_store_knows_of_files_follows_every_kind_of_change(memory):
     memory.write("memory/0.md", "changed")
     (memory.folder / "memory/1.md").unlink()
     os.utime(memory.folder / "memory/2.md", (1, 1))
-    writes.fail_file(memory.store, "memory/3.md", "memory", "why")
+    index_write.fail_file(memory.store, "memory/3.md", "memory", "why")
     memory.sync()
     agree()
-    writes.fail_file(memory.store, "memory/never.md", "memory", "why")
+    index_write.fail_file(memory.store, "memory/never.md", "memory", "why")
     agree()
     assert len(followed) <= 2, "followed by the change log, not read again"
     memory.sync(force=True)
@@ -377,7 +377,7 @@ def test_a_note_that_cannot_be_read_is_named_and_the_others_go_on(memory, monkey
 def test_a_note_that_can_be_read_again_is_well(memory):
     memory.write("memory/a.md", "one")
     memory.sync()
-    writes.fail_file(memory.store, "memory/a.md", "memory", "the disk hiccuped")
+    index_write.fail_file(memory.store, "memory/a.md", "memory", "the disk hiccuped")
     assert memory.store.file("memory/a.md").state == "failed"
     assert memory.sync().touched == 1
     assert memory.store.file("memory/a.md").state == "ok"
@@ -504,7 +504,7 @@ def test_vec0_is_filled_again_after_a_writer_without_it(tmp_path):
 def test_vec0_is_kept_from_a_size_on(memory, monkeypatch):
     if not memory.store.vec0.ready:
         pytest.skip("the case without vec0 has nothing to keep")
-    monkeypatch.setattr(writes, "VEC0_FROM", 10)
+    monkeypatch.setattr(index_write, "VEC0_FROM", 10)
     for number in range(9):
         memory.write(f"memory/{number}.md", f"note {number}")
     memory.sync()

@@ -17,21 +17,21 @@ import pytest
 from helpers_theirs import MODEL, Content, Row, agent_database, content, own_file
 from helpers_workspace import put
 
-from memory_tui import cli
-from memory_tui.errors import Unreadable
-from memory_tui.explain.record import plain
-from memory_tui.index import compare, peek, theirs, vec0
-from memory_tui.index.compare import Comparison, Wanted
-from memory_tui.index.cutting import on_lines_of_file
+from memory_tui.cli import main
+from memory_tui.core.errors import Unreadable
+from memory_tui.explain.trace_json import plain
+from memory_tui.index import database
 from memory_tui.index.store import Store
-from memory_tui.index.theirs import TheirIndex, TheirProblem
-from memory_tui.workspace.chunks import chunk_id, chunk_text
-from memory_tui.workspace.roots import Roots, scan
-from memory_tui.workspace.sources import read
+from memory_tui.index.sync_run import on_lines_of_file
+from memory_tui.openclaw import compare, host_index, open_foreign
+from memory_tui.openclaw.compare import Comparison, Wanted
+from memory_tui.openclaw.host_index import TheirIndex, TheirProblem
+from memory_tui.workspace.chunking import chunk_id, chunk_text
+from memory_tui.workspace.roots import Roots, read, scan
 
 Write = Callable[[Path, Content], Path]
 BOTH = pytest.mark.parametrize("write", [own_file, agent_database], ids=["own file", "agent database"])
-VEC0 = vec0.load(apsw.Connection(":memory:")).ready
+VEC0 = database.load(apsw.Connection(":memory:")).ready
 needs_vec0 = pytest.mark.skipif(not VEC0, reason="sqlite-vec does not work here")
 needs_rights = pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may read everything")
 
@@ -63,7 +63,7 @@ def differences(found: Comparison) -> dict[str, tuple[str, ...]]:
 
 
 def problem(path: Path) -> TheirProblem:
-    found = theirs.open_index(path)
+    found = host_index.open_index(path)
     assert isinstance(found, TheirProblem), found
     return found
 
@@ -177,7 +177,7 @@ def test_notes_that_cannot_be_read_are_not_compared(workspace: Path, db: Path) -
     def refuse(found: object) -> object:
         raise Unreadable("It may not be read.")
 
-    their = theirs.open_index(own_file(db, content(workspace)))
+    their = host_index.open_index(own_file(db, content(workspace)))
     assert isinstance(their, TheirIndex)
     found = compare.compare(scan(Roots.open(workspace)), refuse, their)  # type: ignore[arg-type]
     assert found.summary["not compared"] == 4
@@ -265,7 +265,7 @@ def test_an_index_of_words_alone_needs_no_vectors(workspace: Path, db: Path) -> 
 def test_chunks_that_vec0_has_lost(workspace: Path, db: Path, write: Write) -> None:
     write(db, content(workspace))
     with closing(apsw.Connection(str(db))) as connection:
-        vec0.load(connection)
+        database.load(connection)
         ((name,),) = connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'").fetchall()
         connection.execute(f"DELETE FROM {name} WHERE id = (SELECT id FROM {name.removesuffix('_vec')} LIMIT 1)")
     found = against(workspace, db)
@@ -492,7 +492,7 @@ def test_nothing_is_written_and_nothing_is_made(workspace: Path, db: Path, write
     write(db, content(workspace), journal)
     before = traces(db.parent)
     for _ in range(2):
-        assert isinstance(theirs.open_index(db), TheirIndex)
+        assert isinstance(host_index.open_index(db), TheirIndex)
     assert traces(db.parent) == before
     assert list(db.parent.iterdir()) == [db]
 
@@ -501,7 +501,7 @@ def test_a_link_and_odd_names_lead_to_the_same_index(workspace: Path, db: Path, 
     odd = agent_database(tmp_path / "st?te #1 100%" / "main.sqlite", content(workspace))
     link = tmp_path / "link.sqlite"
     link.symlink_to(odd)
-    assert isinstance(theirs.open_index(link), TheirIndex)
+    assert isinstance(host_index.open_index(link), TheirIndex)
     assert list(odd.parent.iterdir()) == [odd]
 
 
@@ -604,7 +604,7 @@ def test_a_writer_is_never_kept_waiting(workspace: Path, db: Path, journal: str)
                 other.execute("INSERT INTO files VALUES(?, 'memory', '', 0, 0)", (f"n{asked}",))
             return before  # type: ignore[no-any-return]
 
-        assert peek.look(db, slowly) == (6, False)
+        assert open_foreign.look(db, slowly) == (6, False)
     assert asked == 3
 
 
@@ -622,7 +622,7 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace: Pa
             other.execute("INSERT INTO files VALUES(hex(randomblob(8)), 'memory', '', 0, 0)")
             return first, count()
 
-        (first, second), _ = peek.look(db, write_and_count)
+        (first, second), _ = open_foreign.look(db, write_and_count)
         assert first == second == 7
 
         def for_ever(connection: apsw.Connection) -> int:
@@ -633,8 +633,8 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace: Pa
                 ).fetchall()
             return 0
 
-        with pytest.raises(peek.NotSeen) as raised:
-            peek.look(db, for_ever)
+        with pytest.raises(open_foreign.NotSeen) as raised:
+            open_foreign.look(db, for_ever)
         assert raised.value.state == "locked"
 
 
@@ -652,7 +652,7 @@ def test_a_file_that_is_written_while_it_is_read_without_locks(workspace: Path, 
         ((count,),) = connection.execute("SELECT count(*) FROM memory_index_sources").fetchall()
         return count  # type: ignore[no-any-return]
 
-    assert peek.look(db, disturbed) == (0, False)
+    assert open_foreign.look(db, disturbed) == (0, False)
     assert asked == 2
 
 
@@ -677,7 +677,7 @@ def run(
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
 
     def go(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(["compare-index", "--workspace", str(workspace), "--index", str(tmp_path / "i"), *arguments])
+        code = main.main(["compare-index", "--workspace", str(workspace), "--index", str(tmp_path / "i"), *arguments])
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 

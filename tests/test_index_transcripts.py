@@ -10,13 +10,13 @@ from helpers_time import LONG
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import PathRefused
-from memory_tui.index import deltas
-from memory_tui.index.deltas import Growth, Thresholds, due
-from memory_tui.index.freshness import compare
+from memory_tui.core.errors import PathRefused
+from memory_tui.core.jsstring import sha256_hex
+from memory_tui.engine.engine import Engine
+from memory_tui.index import freshness
+from memory_tui.index.freshness import Growth, Thresholds, compare, due
 from memory_tui.index.sync import sync
-from memory_tui.text.js import sha256_hex
+from memory_tui.plan import Options
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
 
@@ -165,7 +165,7 @@ def test_a_transcript_that_shrank_counts_whole(memory) -> None:
     memory.run("cli")
     memory.told("a.jsonl", CONVERSATION)
     found = next(n for n in scan(memory.roots).found if n.source == transcripts.SOURCE)
-    grown = deltas.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
+    grown = freshness.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
     assert grown == Growth(len(CONVERSATION), 5)
 
 
@@ -174,9 +174,9 @@ def test_a_transcript_that_shrank_counts_whole(memory) -> None:
 
 @pytest.fixture
 def engine(memory, tmp_path):
-    from memory_tui import launch
+    from memory_tui import plan as plans
 
-    plan = launch.plan(
+    plan = plans.plan(
         Options(
             workspace=str(memory.folder),
             index=str(tmp_path / "i.sqlite"),

@@ -15,10 +15,10 @@ from helpers_time import LONG
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.embed.scripted import hash_vector
-from memory_tui.index import writes
+from memory_tui.index import index_write
 from memory_tui.index.store import Store
-from memory_tui.index.vectors import Corpus, cosines, cosines_vec0
+from memory_tui.providers.wires.scripted import hash_vector
+from memory_tui.search.corpus import Corpus, cosines, cosines_vec0
 
 WORDS = ["garden", "rose", "bread", "sourdough", "router", "咖啡", "!!!", ""]
 
@@ -200,7 +200,7 @@ def test_two_heirs_of_one_corpus_do_not_disturb_each_other(memory):
 
 
 def test_what_the_change_log_forgot_is_loaded_anew(memory, monkeypatch):
-    monkeypatch.setattr(writes, "KEPT_CHANGES", 5)
+    monkeypatch.setattr(index_write, "KEPT_CHANGES", 5)
     memory.write("memory/a.md", "one")
     memory.sync()
     corpus = Corpus.load(memory.store)
@@ -335,7 +335,7 @@ def test_more_neighbours_than_vec0_finds_at_once(roses, monkeypatch):
     if not roses.store.vec0.ready:
         pytest.skip("sqlite-vec does not work here")
     monkeypatch.setattr("memory_tui.index.store.MAX_NEIGHBOURS", 20)
-    monkeypatch.setattr("memory_tui.index.vectors.MAX_NEIGHBOURS", 20)
+    monkeypatch.setattr("memory_tui.search.corpus.MAX_NEIGHBOURS", 20)
     corpus, query = Corpus.load(roses.store), hash_vector("word1 word2")
     many = cosines_vec0(roses.store, corpus, query, 60)
     assert np.abs(many - cosines(corpus, query)).max() <= 1e-6

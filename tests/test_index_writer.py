@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from helpers_time import LONG
 
-from memory_tui.errors import Cancelled
+from memory_tui.core.errors import Cancelled
+from memory_tui.index.connections import Writer
 from memory_tui.index.store import Store
-from memory_tui.index.writer import Writer
 
 
 class Hesitating:

@@ -14,10 +14,12 @@ import pytest
 from helpers_embed import Time
 from provider_server import Play, cut_off, echo_headers, html, reset, serving, status, well
 
-from memory_tui import cli, providing
-from memory_tui.embed.provider import Identity
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import MemoryTuiError
+from memory_tui import plan
+from memory_tui.cli import main
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.providers.protocol import Identity
 
 KEY, OTHER, HEADER = "sk-hidden-0123456789abcdef", "m-hidden-fedcba9876543210", "team-hidden-55aa55aa55"
 HIDDEN = (KEY, OTHER, HEADER)
@@ -34,9 +36,9 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
 @pytest.fixture
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     """A provider with a key in the environment, a header that is one, and a fallback with another key."""
-    usual = providing.settings
+    usual = plan.settings
     monkeypatch.setattr(
-        providing,
+        plan,
         "settings",
         lambda choices, consents: replace(usual(choices, consents), clock=Time(1_700_000_000.0).clock()),
     )
@@ -115,7 +117,7 @@ def test_no_output_log_or_file_of_ours_holds_a_key(
         ["config", "--json"],
         ["provider", "--json", "--revoke"],
     ):
-        cli.main([*command, *words_of(options)])
+        main.main([*command, *words_of(options)])
     assert any(KEY in str(request.headers) for request in play.asked)
     printed = capsys.readouterr()
     seen = printed.out + printed.err + caplog.text + "".join(map(repr, caplog.records))

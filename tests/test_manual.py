@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import cli, manual
+from memory_tui import manual
+from memory_tui.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -18,7 +19,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
 def words_of_the_command_line() -> tuple[set[str], set[str]]:
     """The commands, and every option of any of them."""
-    parser = cli.build_parser()
+    parser = main.build_parser()
     commands = next(action for action in parser._actions if action.dest == "command")
     options = {name for action in parser._actions for name in action.option_strings}
     for one in commands.choices.values():
@@ -61,11 +62,11 @@ FOREIGN = {"--all-extras", "--compile-bytecode"}
 
 
 def test_help_lists_the_pages_prints_one_and_refuses_another(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["help"]) == 0
+    assert main.main(["help"]) == 0
     listed = capsys.readouterr().out
     for name, title in manual.topics().items():
         assert re.search(rf"^  {name} +{re.escape(title)}$", listed, re.MULTILINE)
-    assert cli.main(["help", "agents"]) == 0
+    assert main.main(["help", "agents"]) == 0
     assert capsys.readouterr().out == PAGES["agents"]
-    assert cli.main(["help", "poetry"]) == 2
+    assert main.main(["help", "poetry"]) == 2
     assert "no page 'poetry'" in capsys.readouterr().err

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC)
 INVALID = ("memory/2026-13-40.md", "memory/2026-02-30.md", "memory/0026-01-01.md", "memory/topics/2026-02-31.md")

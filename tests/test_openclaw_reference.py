@@ -18,9 +18,11 @@ from helpers_workspace import put
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui import cli, launch
-from memory_tui.engine import Engine, Options
-from memory_tui.explain import record
+from memory_tui import plan
+from memory_tui.cli import main
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json
+from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots, scan
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -217,7 +219,7 @@ def assert_agree(
 ) -> None:
     """Both programs answer `asked` alike under each of the settings called `names`."""
     chosen = {
-        name: launch.choose(
+        name: plan.choose(
             Options(config=str(configured(place, engine.workspace, SETTINGS[name])), changes=(("profile", profile),))
         ).settings
         for name in names
@@ -232,7 +234,9 @@ def assert_agree(
                 else program.search(query, asked_for, NOW)
             )
             assert_same(
-                record.answer(engine.rank(evidence, told))["results"], reference.answer(expected), (name, query[:40])
+                trace_json.answer(engine.rank(evidence, told))["results"],
+                reference.answer(expected),
+                (name, query[:40]),
             )
 
 
@@ -414,8 +418,10 @@ def test_without_full_text_search_vectors_answer_alone(
             for asked in ({}, {"query.minScore": 0, HYBRID + "mmr.enabled": True}):
                 expected = program.search(query, options({**asked, HYBRID + "enabled": False}, newer=True), NOW)
                 config = configured(tmp_path, oracle_workspace, asked)
-                chosen = launch.choose(Options(config=str(config))).settings
-                assert_same(record.answer(engine.rank(evidence, chosen))["results"], reference.answer(expected), query)
+                chosen = plan.choose(Options(config=str(config))).settings
+                assert_same(
+                    trace_json.answer(engine.rank(evidence, chosen))["results"], reference.answer(expected), query
+                )
 
 
 def test_the_command_line_repeats_a_recorded_configuration(
@@ -435,7 +441,7 @@ def test_the_command_line_repeats_a_recorded_configuration(
         {"id": "wrong", "query": "router", "options": {"maxResults": 0}},
     ]
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(line) + "\n" for line in lines)))
-    code = cli.main(
+    code = main.main(
         [
             "--config",
             str(config),
@@ -558,8 +564,10 @@ def test_any_notes_under_any_settings(
             evidence = engine.gather(query)
             for changes in chosen:
                 config = configured(place / "settings", workspace, changes)
-                told = launch.choose(Options(config=str(config), changes=(("profile", profile),))).settings
+                told = plan.choose(Options(config=str(config), changes=(("profile", profile),))).settings
                 expected = program.search(query, options(changes, profile.endswith(".3")), NOW)
                 assert_same(
-                    record.answer(engine.rank(evidence, told))["results"], reference.answer(expected), (query, changes)
+                    trace_json.answer(engine.rank(evidence, told))["results"],
+                    reference.answer(expected),
+                    (query, changes),
                 )

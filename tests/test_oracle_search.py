@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory_tui.engine import Engine, Options
-from memory_tui.explain import record
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json
+from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence, Postings
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -81,7 +82,9 @@ def asked(
                 query = json.loads(text)
                 evidence = engine.gather(query["query"])
                 tied = engine.rank(in_their_order(evidence, query["debug"]), engine.settings)
-                found.append(Asked(query, record.answer(engine.rank(evidence, engine.settings)), record.answer(tied)))
+                found.append(
+                    Asked(query, trace_json.answer(engine.rank(evidence, engine.settings)), trace_json.answer(tied))
+                )
     return found
 
 

@@ -18,12 +18,14 @@ from helpers_time import LONG
 from provider_server import FileHandler, Handler, Play, Shelf, refusing, serving, status, well
 from test_embed_local import STAND_IN
 
-from memory_tui import providing
-from memory_tui.embed import gguf, registry
-from memory_tui.embed.local import Local
-from memory_tui.embed.options import Batches
-from memory_tui.engine import Engine, Options
+from memory_tui import plan
+from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.providers import registry
+from memory_tui.providers.provider_options import Batches
+from memory_tui.providers.wires import gguf
+from memory_tui.providers.wires.local import Local
 from memory_tui.search.trace import Trace
 
 KEY = "sk-network-0123456789"
@@ -32,9 +34,9 @@ KEY = "sk-network-0123456789"
 @pytest.fixture(autouse=True)
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Time that passes when a test says so; no attempt waits for the next one, and one attempt is enough."""
-    usual, found = providing.settings, Time()
+    usual, found = plan.settings, Time()
     monkeypatch.setattr(
-        providing,
+        plan,
         "settings",
         lambda choices, consents: replace(
             usual(choices, consents), clock=found.clock(), batches=replace(Batches(), attempts=1)

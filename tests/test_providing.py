@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from provider_server import Play, serving, status
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 
 @pytest.fixture

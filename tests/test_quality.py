@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from memory_tui.engine import Engine, Options
-from memory_tui.explain import record
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json
+from memory_tui.plan import Options
 
 # The scorer is somebody else's script and leaves its files for the garbage collector to close.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -56,7 +57,7 @@ def answers(
         with Engine.open(options) as engine:
             engine.sync()
             for query in asked:
-                found[query["id"]] = record.answer(engine.search(query["question"]))["results"]
+                found[query["id"]] = trace_json.answer(engine.search(query["question"]))["results"]
     return found
 
 
@@ -110,7 +111,7 @@ def test_old_evidence_is_recalled_like_new(judge: ModuleType, memorybank: Path, 
 
 
 def test_the_labelled_questions_of_the_demo(tmp_path: Path) -> None:
-    from memory_tui import demo
+    from memory_tui.demo import demo
 
     today = dt.date(2026, 11, 20)
     workspace = demo.materialize(tmp_path / "demo", today)

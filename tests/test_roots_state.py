@@ -19,13 +19,15 @@ from test_engine import Heard
 from textual.pilot import Pilot
 from tui_support import as_the_app_runs, make_app, settled, text_of, until
 
-from memory_tui import cli, events
-from memory_tui.agent.tools import Manner, memory_search
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import WorkspaceError
-from memory_tui.index import shrink, watch
+from memory_tui.cli import main
+from memory_tui.core import events
+from memory_tui.core.errors import WorkspaceError
+from memory_tui.engine.engine import Engine
+from memory_tui.index import mass_deletion, watch
+from memory_tui.mcp.tools import Manner, memory_search
+from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
-from memory_tui.workspace import presence
+from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import Roots
 
 ROOT = os.geteuid() == 0
@@ -169,7 +171,7 @@ def test_one_of_several_extra_paths(workspace: Path, extra: Path, tmp_path: Path
         assert life.fresh() == everything
         extra.rename(hidden(extra))
         life.becomes("../vault", "gone")
-        assert [root.path for root in presence.lost(life.engine.roots())] == ["../vault"]
+        assert [root.path for root in root_state.lost(life.engine.roots())] == ["../vault"]
         life.engine.sync()
         assert life.indexed() == everything
         assert life.fresh() == everything - {"../vault/tea.md"}
@@ -211,8 +213,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 assert libc.capget(header, data) == 0
 data[0] &= ~0b110
 assert libc.capset(header, data) == 0
-from memory_tui.engine import Engine, Options
-from memory_tui import events
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
+from memory_tui.core import events
 said = []
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"), said.append)
 engine.start()
@@ -320,22 +322,22 @@ def test_a_command_without_a_running_engine_knows_the_state(
 ) -> None:
     where = ["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
     where += ["--extra", str(extra)]
-    assert cli.main(["index", *where]) == 0
+    assert main.main(["index", *where]) == 0
     capsys.readouterr()
-    assert cli.main(["search", *where, "--json", "tea"]) == 0
+    assert main.main(["search", *where, "--json", "tea"]) == 0
     assert json.loads(capsys.readouterr().out)["roots"] == []
     extra.rename(hidden(extra))
-    assert cli.main(["status", *where, "--json"]) == 0
+    assert main.main(["status", *where, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert [(root["path"], root["state"]) for root in shown["roots"]][-1] == ("../vault", "gone")
     assert shown["freshness"]["fresh"] == 4
-    assert cli.main(["status", *where]) == 0
+    assert main.main(["status", *where]) == 0
     assert f"gone: ../vault  {extra} is not there" in capsys.readouterr().out
-    assert cli.main(["search", *where, "--json", "tea"]) == 0
+    assert main.main(["search", *where, "--json", "tea"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(root["path"], root["state"]) for root in found["roots"]] == [("../vault", "gone")]
     assert found["results"][0]["path"] == "../vault/tea.md"
-    assert cli.main(["search", *where, "tea"]) == 0
+    assert main.main(["search", *where, "tea"]) == 0
     assert f"{extra} is not there" in capsys.readouterr().err
 
 
@@ -404,14 +406,14 @@ def test_a_watcher_that_fails_says_why(workspace: Path, monkeypatch: pytest.Monk
 def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_on, stuck, real = threading.Event(), threading.Event(), presence._examined
+    go_on, stuck, real = threading.Event(), threading.Event(), root_state._examined
 
-    def hangs(root: presence.RootState, expected: frozenset[str]) -> presence.Probe:
+    def hangs(root: root_state.RootState, expected: frozenset[str]) -> root_state.Probe:
         if stuck.is_set():
             assert go_on.wait(LONG)
         return real(root, expected)
 
-    monkeypatch.setattr(presence, "_examined", hangs)
+    monkeypatch.setattr(root_state, "_examined", hangs)
     with Life(workspace) as life:
         stuck.set()
         life.becomes(".", "unreadable")
@@ -512,17 +514,17 @@ def test_an_app_on_an_empty_workspace_that_goes_says_so(tmp_path: Path) -> None:
 
 def test_the_workspace_stands_for_the_notes_within(workspace: Path, extra: Path) -> None:
     roots = Roots.open(workspace, [str(extra)])
-    assert [one.root.path for one in presence.probe(roots)] == [".", "memory", "../vault"]
+    assert [one.root.path for one in root_state.probe(roots)] == [".", "memory", "../vault"]
     shutil.rmtree(workspace)
-    lost = [one.root for one in presence.probe(roots, {"memory"})]
+    lost = [one.root for one in root_state.probe(roots, {"memory"})]
     assert [(root.path, root.state) for root in lost] == [(".", "gone"), ("../vault", "there")]
-    found = presence.root_of("memory/a.md", lost)
+    found = root_state.root_of("memory/a.md", lost)
     assert found is not None
     assert found.path == "."
-    assert presence.root_of("../vault/tea.md", lost) == lost[1]
-    assert presence.lost(lost) == (lost[0],)
+    assert root_state.root_of("../vault/tea.md", lost) == lost[1]
+    assert root_state.lost(lost) == (lost[0],)
 
 
 def test_the_index_remembers_the_device_of_the_workspace(workspace: Path) -> None:
     roots = Roots.open(workspace)
-    assert shrink.devices(roots)["."] == workspace.stat().st_dev
+    assert mass_deletion.devices(roots)["."] == workspace.stat().st_dev

@@ -7,15 +7,16 @@ import apsw
 import pytest
 from helpers_index import integrity
 
-from memory_tui.embed import scripted
-from memory_tui.embed.provider import Identity, identity_key
-from memory_tui.embed.scripted import Scripted
-from memory_tui.engine import Engine, Options
+from memory_tui.core import tokens
+from memory_tui.engine.engine import Engine
 from memory_tui.explain import why
-from memory_tui.index import abilities, vec0
+from memory_tui.index import database
 from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.providers.protocol import Identity, identity_key
+from memory_tui.providers.wires import scripted
+from memory_tui.providers.wires.scripted import Scripted
 from memory_tui.search.trace import NothingMatched, Trace
-from memory_tui.text import words
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
@@ -60,8 +61,8 @@ def codes(trace: Trace) -> set[str]:
 
 
 def test_everything_works_here() -> None:
-    assert (abilities.fts5(), abilities.trigram()) == ("", "")
-    assert abilities.tokenizer("trigram") == "trigram"
+    assert (database.fts5(), database.trigram()) == ("", "")
+    assert database.tokenizer("trigram") == "trigram"
 
 
 # --- no FTS5 -------------------------------------------------------------------------------------------------------
@@ -158,13 +159,13 @@ def test_words_are_found_without_the_tokenizers_of_fts5(monkeypatch) -> None:
         def __init__(self, _: str) -> None:
             self.fts5_tokenizer = missing
 
-    words._tokenizer.cache_clear()
-    monkeypatch.setattr("memory_tui.text.words.apsw.Connection", Without)
+    tokens._tokenizer.cache_clear()
+    monkeypatch.setattr("memory_tui.core.tokens.apsw.Connection", Without)
     try:
-        assert words.tokens("Größe zählt", stemmed=True) == ["größe", "zählt"]
-        assert words.stems("ä B") == [("ä", 0, 2), ("b", 3, 4)]
+        assert tokens.tokens("Größe zählt", stemmed=True) == ["größe", "zählt"]
+        assert tokens.stems("ä B") == [("ä", 0, 2), ("b", 3, 4)]
     finally:
-        words._tokenizer.cache_clear()
+        tokens._tokenizer.cache_clear()
 
 
 # --- no sqlite-vec -------------------------------------------------------------------------------------------------
@@ -235,11 +236,11 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
     """Fault row 35."""
     with opened(place, index="with.sqlite") as engine:
         engine.sync()
-        if not vec0.ability().ready:
+        if not database.ability().ready:
             pytest.skip("sqlite-vec does not work here")
         before = engine.search("router vlan")
-    monkeypatch.setattr(vec0, "apsw", SimpleNamespace(Connection=kind, Error=apsw.Error))
-    vec0._try_out.cache_clear()
+    monkeypatch.setattr(database, "apsw", SimpleNamespace(Connection=kind, Error=apsw.Error))
+    database._try_out.cache_clear()
     try:
         for index in ("with.sqlite", "without.sqlite"):
             with opened(place, index=index) as engine:
@@ -247,19 +248,19 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
                 after, status = engine.search("router vlan"), engine.status()
             assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
             assert status.vector["available"] is ready
-            detail = status.vector.get("loadError") or vec0.ability().detail
+            detail = status.vector.get("loadError") or database.ability().detail
             assert told in detail
             assert ("vec0" in {notice.code for notice in status.notices}) is not ready
     finally:
-        vec0._try_out.cache_clear()
+        database._try_out.cache_clear()
 
 
 @pytest.mark.parametrize("lacks", ["fts5", "tokenize='trigram'"])
 def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypatch, lacks) -> None:
     """Fault row 36."""
-    real = abilities._try
+    real = database._try
     monkeypatch.setattr(
-        abilities, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
+        database, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
     )
     with opened(place, provider="none", **{"store.fts.tokenizer": "trigram"}) as engine:
         engine.sync()
@@ -267,7 +268,7 @@ def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypat
     assert trace.recalled
     every = " ".join(notice.message for notice in (*trace.notices, *status.notices))
     assert f"no such module: {lacks}" in every
-    assert bool(abilities.fts5()) == (lacks == "fts5")
+    assert bool(database.fts5()) == (lacks == "fts5")
 
 
 @pytest.mark.parametrize("dims", [256, 64])

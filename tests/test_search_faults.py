@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from helpers_workspace import put
 
-from memory_tui import cli, manual
-from memory_tui.agent import tools
-from memory_tui.engine import Engine, Options
-from memory_tui.search import faults
+from memory_tui import manual
+from memory_tui.cli import main
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.search import rank
 
 
 def notes(folder: Path) -> Path:
@@ -40,7 +41,7 @@ def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options: Options
     with Engine.open(options) as engine:
         engine.sync()
         trace = engine.search("router")
-        assert faults.ZERO_VECTOR in [notice.code for notice in trace.notices]
+        assert rank.ZERO_VECTOR in [notice.code for notice in trace.notices]
         every = [*trace.recalled, *trace.lost]
         assert next(hit for hit in every if hit.chunk.path == "memory/punct.md").score == 0
 
@@ -50,18 +51,18 @@ def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_
 
     with Engine.open(replace(options, provider="none")) as engine:
         engine.sync()
-        assert faults.EMPTIED in codes(engine)
-        assert faults.EMPTIED not in codes(engine, profile="recommended")
+        assert rank.EMPTIED in codes(engine)
+        assert rank.EMPTIED not in codes(engine, profile="recommended")
 
 
 def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_would_do(options: Options) -> None:
     with Engine.open(options) as engine:
         engine.catch_up()
-        assert faults.FIRST in codes(engine)
-        assert faults.FIRST not in codes(engine)
+        assert rank.FIRST in codes(engine)
+        assert rank.FIRST not in codes(engine)
     with Engine.open(options) as engine:
         engine.catch_up()
-        assert faults.FIRST not in codes(engine)
+        assert rank.FIRST not in codes(engine)
 
 
 def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
@@ -78,19 +79,19 @@ def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
         "--provider",
         "none",
     ]
-    assert cli.main([*shared, "search", "router"]) == 0
+    assert main.main([*shared, "search", "router"]) == 0
     assert "would find nothing" not in capsys.readouterr().err
-    assert cli.main([*shared, "search", "router", "--explain"]) == 0
+    assert main.main([*shared, "search", "router", "--explain"]) == 0
     assert "would find nothing" in capsys.readouterr().err
-    assert cli.main([*shared, "search", "router", "--json"]) == 0
+    assert main.main([*shared, "search", "router", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["notices"]
-    assert [notice["code"] for notice in told] == [faults.EMPTIED]
+    assert [notice["code"] for notice in told] == [rank.EMPTIED]
 
 
 def test_the_manual_names_each_of_them() -> None:
     page = manual.text("profiles")
     section = re.search(r"## Faults that are not copied\n(.*)", page, re.DOTALL)
     assert section is not None
-    for code in faults.NOT_COPIED:
+    for code in rank.NOT_COPIED:
         assert f"`{code}`" in section[1]
-    assert tools.NOT_COPIED == faults.NOT_COPIED
+    assert rank.NOT_COPIED == rank.NOT_COPIED

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_tui.engine import Engine, Options
+from memory_tui.core import tokens
+from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
-from memory_tui.search import matching, snippet
-from memory_tui.text import words
+from memory_tui.plan import Options
+from memory_tui.search import keyword, rank
 
 
 @pytest.fixture
@@ -59,14 +60,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_question_that_repeats_its_words_asks_for_each_once(engine: Engine, asked: list[str], question: str) -> None:
     engine.search(question)
     assert asked
-    assert max(expression.count('"') for expression in asked) <= 2 * words.MOST_ALTERNATIVES
+    assert max(expression.count('"') for expression in asked) <= 2 * tokens.MOST_ALTERNATIVES
     assert sum(map(len, asked)) < 20_000
 
 
 def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     question = "deploy rollback deploy deploy of rollback deploy"
     exact = engine.gather(question).openclaw.postings
-    monkeypatch.setattr(matching, "_MOST_REPEATED", 2)
+    monkeypatch.setattr(keyword, "_MOST_REPEATED", 2)
     summed = engine.gather(question).openclaw.postings
     assert len(exact.rows) > 5
     assert sorted(exact.rows) == sorted(summed.rows)
@@ -79,14 +80,14 @@ def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, aske
     many = " ".join(f"w{number}" for number in range(3_000))
     trace = engine.search(f"{many} x11 x7")
     assert [notice.code for notice in trace.notices if "3,002 different words" in notice.message] == ["long_question"]
-    assert max(expression.count('"') for expression in asked) <= 2 * words.MOST_WORDS
+    assert max(expression.count('"') for expression in asked) <= 2 * tokens.MOST_WORDS
     assert not [notice for notice in engine.search("deploy " * 4_000).notices if notice.code == "long_question"]
 
 
 def test_the_rarest_words_are_kept() -> None:
     every = [f"w{number}" for number in range(600)]
-    kept = words.terms(" ".join(every), lambda asked: [int(word[1:]) % 300 for word in asked], 10_000).kept
-    assert len(kept) == words.MOST_ALTERNATIVES
+    kept = tokens.terms(" ".join(every), lambda asked: [int(word[1:]) % 300 for word in asked], 10_000).kept
+    assert len(kept) == tokens.MOST_ALTERNATIVES
     assert {int(word[1:]) % 300 for word in kept} <= set(range(1, 130))
 
 
@@ -101,6 +102,6 @@ def test_the_window_of_a_snippet_weighs_each_word_twice_at_most() -> None:
     reads = []
     for size in (400, 800, 1_600):
         weights = Counting({"a": 1.0, "b": 2.0})
-        snippet.window("a-b-" * size, weights)
+        rank.window("a-b-" * size, weights)
         reads.append(weights.reads)
     assert reads[2] <= 2.2 * reads[1] <= 4.8 * reads[0]

@@ -7,12 +7,13 @@ import apsw
 import numpy as np
 import pytest
 
-from memory_tui.engine import Engine, Options
+from memory_tui.core.keywords import keywords
+from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.explain.why import explain
+from memory_tui.plan import Options
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import AllBelowGate, NothingMatched, NoUsableWord, Trace
-from memory_tui.text.keywords import keywords
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",

@@ -8,7 +8,8 @@ from helpers_search import evidence, settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.explain import proposed, why, wording
+from memory_tui.core.settings import Settings
+from memory_tui.explain import why, why_not, wording
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import (
     AllBelowGate,
@@ -21,7 +22,6 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
-from memory_tui.settings import Settings
 
 OPENCLAW = "openclaw-2026.3"
 
@@ -270,4 +270,4 @@ def test_one_candidate_is_found_by_its_row_without_the_others(found: object, cho
     known = {candidate.chunk.rowid: candidate for candidate in every(rank(found, chosen))}  # type: ignore[arg-type]
     trace = rank(found, chosen)  # type: ignore[arg-type]
     for row, ref in found.refs.items():  # type: ignore[attr-defined]
-        assert proposed.find(trace, found, row) == known.get(ref.rowid)  # type: ignore[arg-type]
+        assert why_not.find(trace, found, row) == known.get(ref.rowid)  # type: ignore[arg-type]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.search import scoring
-from memory_tui.search.similarity import Similarity
+from memory_tui.search import formulas
+from memory_tui.search.score import Similarity
 
 
 def array(*values: float) -> np.ndarray:
@@ -17,19 +17,19 @@ def array(*values: float) -> np.ndarray:
 
 
 def test_text_score_of_2026_3_is_r_over_one_plus_r() -> None:
-    assert scoring.saturated(array(-0.5, -2.0, -4.2, -1e-6, 0.0, 3.0)) == pytest.approx(
+    assert formulas.saturated(array(-0.5, -2.0, -4.2, -1e-6, 0.0, 3.0)) == pytest.approx(
         [1 / 3, 2 / 3, 0.807692, 9.99999e-7, 1.0, 0.25], rel=1e-5
     )
 
 
 def test_text_score_of_2026_2_is_one_for_every_match() -> None:
-    assert scoring.clamped(array(-9.0, -0.1, -1e-6)) == pytest.approx([1.0, 1.0, 1.0])
+    assert formulas.clamped(array(-9.0, -0.1, -1e-6)) == pytest.approx([1.0, 1.0, 1.0])
 
 
 @given(st.lists(st.floats(-50, -1e-6), min_size=2, max_size=20))
 def test_a_better_bm25_never_scores_less_in_2026_3(ranks: list[float]) -> None:
     ordered = array(*sorted(ranks))
-    assert (np.diff(scoring.saturated(ordered)) <= 0).all()
+    assert (np.diff(formulas.saturated(ordered)) <= 0).all()
 
 
 @pytest.mark.parametrize(
@@ -44,31 +44,31 @@ def test_a_better_bm25_never_scores_less_in_2026_3(ranks: list[float]) -> None:
     ],
 )
 def test_weights_are_clamped_and_divided_by_their_sum(given_: tuple, expected: tuple) -> None:
-    assert scoring.normalised_weights(*given_) == pytest.approx(expected)
+    assert formulas.normalised_weights(*given_) == pytest.approx(expected)
 
 
 def test_candidates_are_results_times_four_but_never_over_200() -> None:
-    assert scoring.candidate_limit(6, 4, 1) == 24
-    assert scoring.candidate_limit(50, 20, 1) == 200
-    assert scoring.candidate_limit(6, 4, 200) == 200
+    assert formulas.candidate_limit(6, 4, 1) == 24
+    assert formulas.candidate_limit(50, 20, 1) == 200
+    assert formulas.candidate_limit(6, 4, 200) == 200
 
 
 def test_half_of_the_score_is_left_after_one_half_life() -> None:
-    assert scoring.decay_factor(array(0, 30, 60, -5, math.nan), 30) == pytest.approx([1, 0.5, 0.25, 1, 1])
+    assert formulas.decay_factor(array(0, 30, 60, -5, math.nan), 30) == pytest.approx([1, 0.5, 0.25, 1, 1])
 
 
 def test_max_norm_gives_the_best_one_and_the_negative_nothing() -> None:
-    assert scoring.share(array(4, 2, -1), 4) == pytest.approx([1, 0.5, 0])
-    assert scoring.share(array(-1, -2), -1) == pytest.approx([0, 0])
+    assert formulas.share(array(4, 2, -1), 4) == pytest.approx([1, 0.5, 0])
+    assert formulas.share(array(-1, -2), -1) == pytest.approx([0, 0])
 
 
-def likeness(tokens: list[frozenset[str]]) -> Callable[[int], scoring.Floats]:
+def likeness(tokens: list[frozenset[str]]) -> Callable[[int], formulas.Floats]:
     return Similarity(lambda: tokens).row
 
 
 def test_mmr_shares_are_jaccard_similarities() -> None:
     sets = [frozenset("abc"), frozenset("bcd"), frozenset(), frozenset()]
-    steps = {step.item: step for step in scoring.mmr([0.9, 0.8, 0.2, 0.1], likeness(sets), 1.0)}
+    steps = {step.item: step for step in formulas.mmr([0.9, 0.8, 0.2, 0.1], likeness(sets), 1.0)}
     assert steps[1].similarity == 0.5
     assert steps[2].similarity == 0.0
     assert (steps[3].similarity, steps[3].nearest) == (1.0, 2)
@@ -103,7 +103,7 @@ def reference_mmr(scores: list[float], tokens: list[frozenset[str]], lam: float)
 def test_mmr_equals_the_plain_greedy_loop(items: list, lam: float) -> None:
     scores = [score / 20 for score, _ in items]
     tokens = [words for _, words in items]
-    fast = scoring.mmr(scores, likeness(tokens), lam)
+    fast = formulas.mmr(scores, likeness(tokens), lam)
     assert sorted(c.item for c in fast) == list(range(len(items)))
     plain = reference_mmr(scores, tokens, lam)
     # Sums of floats in another order can turn a tie; then both orders must be worth the same at the first difference.

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from provider_server import Play, serving, status
 
-from memory_tui import cli
-from memory_tui.consent import Consents
-from memory_tui.embed import prices
-from memory_tui.engine import Engine, Options
+from memory_tui.approval import Consents
+from memory_tui.cli import main
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.providers import prices
 
 KEY = "sk-sending-0123456789"
 SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
@@ -64,7 +65,7 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(options: Options, capsys: pytest.CaptureFixture[str]) -> Run:
     def go(*words: str) -> tuple[int, str, str]:
-        code = cli.main(
+        code = main.main(
             [
                 *words,
                 "--workspace",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.text.keywords import STOP_LANGUAGES, keywords, stop_words, tokens
+from memory_tui.core.keywords import STOP_LANGUAGES, keywords, stop_words, tokens
 
 # Distinct entries of the original's own lists, and of the maintained lists that stand in for them.
 THEIRS = {"en": 97, "es": 65, "pt": 61, "ar": 53, "ko": 94, "ja": 45, "zh": 88}

@@ -18,8 +18,8 @@ from helpers_secrets import AROUND, BASE64, DIGITS, HEX, LABELS, SAMPLES_EACH, S
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.text import secrets
-from memory_tui.workspace.redact import redact
+from memory_tui.core import secret_finder
+from memory_tui.core.redaction import redact
 
 _ALPHABET = string.ascii_letters + string.digits
 
@@ -78,7 +78,7 @@ def test_every_pattern_of_the_scanner_has_a_sample_here() -> None:
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_the_key_of_every_maker_is_found_in_a_note(kind: str) -> None:
     text = f"# Accounts\n\nFor later, {SAMPLES[kind]}\nand nothing else.\n"
-    (found,) = secrets.find(text)
+    (found,) = secret_finder.find(text)
     assert (found.kind, found.line) == (kind, 3)
     covered = text[found.start : found.end]
     # Of an address only the password is covered.
@@ -108,8 +108,8 @@ def test_the_key_of_every_maker_is_found_in_a_note(kind: str) -> None:
     ],
 )
 def test_a_labelled_value_is_found_in_the_words_of_many_languages(text: str) -> None:
-    (found,) = secrets.find(text)
-    assert found.kind == secrets.LABELLED
+    (found,) = secret_finder.find(text)
+    assert found.kind == secret_finder.LABELLED
     assert text[found.start : found.end].strip("!") in ("hunter22", "hunter22hunter22", "48151623")
 
 
@@ -118,15 +118,15 @@ def test_a_labelled_value_is_found_in_the_words_of_many_languages(text: str) -> 
     ["the new one " + _word(40), "(" + _word(64) + ")", "curl -H 'X: " + _word(40) + "'"],
 )
 def test_random_text_is_found_without_label_or_quotes(text: str) -> None:
-    (found,) = secrets.find(text)
-    assert found.kind == secrets.RANDOM
+    (found,) = secret_finder.find(text)
+    assert found.kind == secret_finder.RANDOM
     assert text[found.start : found.end] in text.split()[-1]
 
 
 def _touched(text: str, value: str) -> bool:
     """Whether anything that was found is a part of the last `value` in `text`."""
     at = text.rindex(value)
-    return any(found.start < at + len(value) and found.end > at for found in secrets.find(text))
+    return any(found.start < at + len(value) and found.end > at for found in secret_finder.find(text))
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -166,7 +166,7 @@ def test_what_the_transcript_mask_leaves_of_a_key_is_withheld_all_the_same(servi
     for _ in range(5):
         key = SERVICES[service](chance)
         text = redact(f"user: keep this for later: {key}")
-        assert key not in text or secrets.find(text)
+        assert key not in text or secret_finder.find(text)
 
 
 def test_notes_of_the_shared_logs_hold_no_secret(memorybank: Path) -> None:
@@ -176,7 +176,7 @@ def test_notes_of_the_shared_logs_hold_no_secret(memorybank: Path) -> None:
         for path in sorted(folder.rglob("*.md"))
     }
     assert len(texts) > 300
-    assert {path: secrets.kinds(text) for path, text in texts.items() if secrets.find(text)} == {}
+    assert {path: secret_finder.kinds(text) for path, text in texts.items() if secret_finder.find(text)} == {}
 
 
 def test_ordinary_long_words_are_no_secrets() -> None:
@@ -191,21 +191,21 @@ def test_ordinary_long_words_are_no_secrets() -> None:
             f"- /srv/projects/{word(chance, 8, SMALL)}/{word(chance, 12, SMALL)}_{word(chance, 4, DIGITS)}.py",
             f"sha256:{word(chance, 64, HEX)} for image registry.example.org/app:v1.2.3",
         ):
-            assert secrets.find(text) == (), text
+            assert secret_finder.find(text) == (), text
 
 
 def test_work_grows_with_the_text_when_there_is_much_to_find() -> None:
     line = "password: hunter22 and more of it\n"
-    found = secrets.find(line * 2_000)
+    found = secret_finder.find(line * 2_000)
     assert [each.line for each in found] == list(range(1, 2_001))
-    assert secrets.masked(line * 2_000).count(secrets.MASK) == 2_000
+    assert secret_finder.masked(line * 2_000).count(secret_finder.MASK) == 2_000
 
 
 def test_a_key_that_a_cut_of_a_long_line_would_part_is_found_whole() -> None:
     key = SERVICES["Hugging Face"](random.Random(3))
     for before in range(7_950, 8_001):
         text = "a " * (before // 2) + f"x {key} " + "b " * 4_000
-        assert key not in secrets.masked(text), before
+        assert key not in secret_finder.masked(text), before
         assert _touched(text, key)
 
 
@@ -259,37 +259,37 @@ def test_a_key_that_a_cut_of_a_long_line_would_part_is_found_whole() -> None:
     ],
 )
 def test_ordinary_notes_are_not_flagged(text: str) -> None:
-    assert secrets.find(text) == ()
+    assert secret_finder.find(text) == ()
 
 
 def test_lines_positions_and_kinds_are_told_and_the_secret_never_is() -> None:
     key = SAMPLES["GitHub Token"]
     text = f"one\ntwo {key}\nthree\npassword: hunter22\nagain {key}"
-    found = secrets.find(text)
+    found = secret_finder.find(text)
     assert [(each.line, each.kind) for each in found] == [
         (2, "GitHub Token"),
-        (4, secrets.LABELLED),
+        (4, secret_finder.LABELLED),
         (5, "GitHub Token"),
     ]
     assert [text[each.start : each.end] for each in found] == [key, "hunter22", key]
-    assert secrets.kinds(text) == ("GitHub Token", secrets.LABELLED)
+    assert secret_finder.kinds(text) == ("GitHub Token", secret_finder.LABELLED)
     assert key not in repr(found)
     assert "hunter22" not in repr(found)
 
 
 def test_the_whole_of_a_private_key_is_covered_and_one_that_is_cut_off_too() -> None:
     whole = f"a\n{SAMPLES['Private Key']}\nb"
-    (found,) = secrets.find(whole)
+    (found,) = secret_finder.find(whole)
     assert "MIIE" in whole[found.start : found.end]
     assert whole[found.end :] == "\nb"
-    (cut,) = secrets.find(whole[:45])
+    (cut,) = secret_finder.find(whole[:45])
     assert cut.end == 45
 
 
 @given(st.text(), st.sampled_from(sorted(SAMPLES)), st.text())
 def test_a_key_is_found_whatever_stands_around_it(before: str, kind: str, after: str) -> None:
     text = f"{before}\n {SAMPLES[kind]} \n{after}"
-    found = secrets.find(text)
+    found = secret_finder.find(text)
     at = text.index(SAMPLES[kind])
     assert any(each.start < at + len(SAMPLES[kind]) and each.end > at for each in found)
     assert all(0 <= each.start < each.end <= len(text) for each in found)
@@ -299,25 +299,26 @@ def test_a_key_is_found_whatever_stands_around_it(before: str, kind: str, after:
 
 def test_a_very_long_line_takes_no_longer_than_its_length() -> None:
     text = "password `a` " * 20_000
-    assert secrets.find(text) == ()
+    assert secret_finder.find(text) == ()
 
 
 def test_nothing_is_loaded_before_a_text_is_looked_at() -> None:
-    code = "import sys, memory_tui.text.secrets; sys.exit('detect_secrets' in sys.modules or 'requests' in sys.modules)"
+    heavy = "{'detect_secrets', 'requests'}"
+    code = f"import sys, memory_tui.core.secret_finder; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_titles_and_lists_show_no_secret(name: str) -> None:
     text = f"Remember in memory/2026-03-20.md: {SAMPLES[name]}"
-    found = secrets.find(text)
+    found = secret_finder.find(text)
     assert found, name
-    shown = secrets.masked(text)
+    shown = secret_finder.masked(text)
     assert all(text[one.start : one.end] not in shown for one in found)
-    assert secrets.MASK in shown
-    assert secrets.masked(shown) == shown
+    assert secret_finder.MASK in shown
+    assert secret_finder.masked(shown) == shown
 
 
 def test_what_holds_no_secret_is_shown_as_it_is() -> None:
     for text in ("Edit memory/2026-03-20.md", "Remember in a.md: the key is under the mat", "", "密码在抽屉里"):
-        assert secrets.masked(text) == text
+        assert secret_finder.masked(text) == text

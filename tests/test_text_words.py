@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.text import words
-from memory_tui.text.days import named_day, spelled
+from memory_tui.core import tokens
+from memory_tui.core.dates import named_day, spelled
 
 
 def rare(asked: list[str]) -> list[int]:
@@ -20,44 +20,44 @@ def frequent(asked: list[str]) -> list[int]:
 
 
 def test_openclaw_joins_every_word_with_and() -> None:
-    assert words.and_query('router "VLAN" foo_bar-baz') == (
+    assert tokens.and_query('router "VLAN" foo_bar-baz') == (
         ("router", "VLAN", "foo_bar", "baz"),
         '"router" AND "VLAN" AND "foo_bar" AND "baz"',
     )
-    assert words.and_query("!!! ??? ---") == ((), "")
+    assert tokens.and_query("!!! ??? ---") == ((), "")
 
 
 def test_stop_words_go_only_where_they_are_frequent() -> None:
-    assert words.terms("how is the omada vlan", frequent, 100).kept == ("omada", "vlan")
-    assert words.terms("the name of the home system", rare, 100).kept == ("name", "home", "system")
-    assert words.terms("the name of the home system", frequent, 100).kept == ("the", "name", "of", "home", "system")
-    assert words.terms("how is the omada vlan", rare, 100).kept == ("omada", "vlan")
+    assert tokens.terms("how is the omada vlan", frequent, 100).kept == ("omada", "vlan")
+    assert tokens.terms("the name of the home system", rare, 100).kept == ("name", "home", "system")
+    assert tokens.terms("the name of the home system", frequent, 100).kept == ("the", "name", "of", "home", "system")
+    assert tokens.terms("how is the omada vlan", rare, 100).kept == ("omada", "vlan")
 
 
 def test_a_question_of_stop_words_keeps_them() -> None:
-    assert words.terms("to be or not to be", frequent, 100).kept == ("to", "be", "or", "not")
+    assert tokens.terms("to be or not to be", frequent, 100).kept == ("to", "be", "or", "not")
 
 
 def test_a_word_of_most_chunks_is_left_out_because_bm25_gives_it_nothing() -> None:
-    found = words.terms("router vlan", lambda asked: [80 if w == "router" else 3 for w in asked], 100)
+    found = tokens.terms("router vlan", lambda asked: [80 if w == "router" else 3 for w in asked], 100)
     assert found.kept == ("vlan",)
     assert found.common == ("router",)
-    assert words.terms("router", lambda asked: [80 for _ in asked], 100).kept == ("router",)
+    assert tokens.terms("router", lambda asked: [80 for _ in asked], 100).kept == ("router",)
 
 
 def test_chinese_becomes_bigrams_on_both_sides() -> None:
-    assert words.terms("路由器 ER605配置", rare, 100).kept == ("er605", "路由", "由器", "配置")
-    assert words.segmented("路由器ok").split() == ["路由", "由器", "器", "ok"]
+    assert tokens.terms("路由器 ER605配置", rare, 100).kept == ("er605", "路由", "由器", "配置")
+    assert tokens.segmented("路由器ok").split() == ["路由", "由器", "器", "ok"]
 
 
 def test_spanish_stop_words_are_recognised() -> None:
-    assert "donde" not in words.terms("donde está la clave del router", frequent, 100).kept
+    assert "donde" not in tokens.terms("donde está la clave del router", frequent, 100).kept
 
 
 def test_day_and_headings_are_part_of_the_indexed_text() -> None:
-    form = words.indexed_form("memory/2026-05-02.md", ["# Home", "## Router"], "swapped it")
+    form = tokens.indexed_form("memory/2026-05-02.md", ["# Home", "## Router"], "swapped it")
     assert form.split("\n") == ["2026-05-02 May Saturday", "# Home", "## Router", "swapped it"]
-    assert words.indexed_form("memory/2026-02-30.md", [], "x").startswith("2026-02-30")
+    assert tokens.indexed_form("memory/2026-02-30.md", [], "x").startswith("2026-02-30")
 
 
 def test_days_are_spelled_in_english_whatever_the_locale() -> None:
@@ -71,7 +71,7 @@ def test_days_are_spelled_in_english_whatever_the_locale() -> None:
 def test_no_query_breaks_full_text_search(query: str) -> None:
     db = apsw.Connection(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5(body)")
-    for expression in (words.and_query(query)[1], words.or_query(words.terms(query, rare, 100).kept)):
+    for expression in (tokens.and_query(query)[1], tokens.or_query(tokens.terms(query, rare, 100).kept)):
         if expression:
             db.execute("SELECT rowid FROM t WHERE t MATCH ?", (expression,)).fetchall()
 
@@ -80,14 +80,14 @@ def test_no_query_breaks_full_text_search(query: str) -> None:
 def test_every_character_and_pair_of_a_chinese_note_is_found(text: str, data: st.DataObject) -> None:
     db = apsw.Connection(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5(body)")
-    db.execute("INSERT INTO t VALUES (?)", (words.segmented(text),))
-    runs = [run for run in words.CJK_RUN.findall(text) if run]
+    db.execute("INSERT INTO t VALUES (?)", (tokens.segmented(text),))
+    runs = [run for run in tokens.CJK_RUN.findall(text) if run]
     if not runs:
         return
     run = data.draw(st.sampled_from(runs))
     start = data.draw(st.integers(0, len(run) - 1))
     piece = run[start : start + data.draw(st.integers(1, 2))]
-    expression = words.or_query(words.terms(piece, rare, 100).kept)
+    expression = tokens.or_query(tokens.terms(piece, rare, 100).kept)
     assert db.execute("SELECT count(*) FROM t WHERE t MATCH ?", (expression,)).fetchall() == [(1,)]
 
 
@@ -123,5 +123,5 @@ def test_the_day_a_query_names(query: str, day: str) -> None:
 
 def test_what_is_left_out_is_said_in_words_and_never_in_pairs() -> None:
     query = "what about 药物 and 喜欢书"
-    assert words.left_out(["what", "about", "药物", "喜欢"], query) == ("what", "about", "药物")
-    assert words.left_out(["喜欢", "欢书"], query) == ("喜欢书",)
+    assert tokens.left_out(["what", "about", "药物", "喜欢"], query) == ("what", "about", "药物")
+    assert tokens.left_out(["喜欢", "欢书"], query) == ("喜欢书",)

@@ -10,42 +10,36 @@ from textual.pilot import Pilot
 from tui_support import ask, drive, make_app, press, said, sample, settled, text_of, until
 
 from memory_tui import manual
-from memory_tui.tui import actions
-from memory_tui.tui.actions import ACTIONS, PLACES, Context, key_table_markdown
+from memory_tui.tui import action as tui_action
+from memory_tui.tui import keymap
+from memory_tui.tui.action import Context
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens.base import View
-from memory_tui.tui.screens.book import BookView
-from memory_tui.tui.screens.browse import BrowseView
-from memory_tui.tui.screens.compare import CompareView
-from memory_tui.tui.screens.doctor import DoctorView
-from memory_tui.tui.screens.edit import EditArea, EditView
-from memory_tui.tui.screens.fading import FadingView
-from memory_tui.tui.screens.help import INDENT, written
-from memory_tui.tui.screens.history import HistoryView
-from memory_tui.tui.screens.inbox import InboxView
-from memory_tui.tui.screens.index import IndexView
-from memory_tui.tui.screens.noise import NoiseView
-from memory_tui.tui.screens.note import NoteView
-from memory_tui.tui.screens.reader import ReaderView
-from memory_tui.tui.screens.recalls import RecallsView
-from memory_tui.tui.screens.report import Report
-from memory_tui.tui.screens.search import SearchView
-from memory_tui.tui.screens.sessions import SessionsView
-from memory_tui.tui.screens.sides import SidesView
-from memory_tui.tui.screens.storage import StorageView
-from memory_tui.tui.screens.supply import SupplyView
-from memory_tui.tui.screens.sweep import SweepView
-from memory_tui.tui.screens.whynot import WhyNotView
-from memory_tui.tui.screens.write import WriteView
-from memory_tui.tui.widgets import key_hints
-from memory_tui.tui.widgets.about_pane import AboutPane
+from memory_tui.tui.keymap import ACTIONS, PLACES, key_table_markdown
+from memory_tui.tui.views.help import INDENT, written
+from memory_tui.tui.views.inbox.inbox_proposal import Proposal
+from memory_tui.tui.views.inbox.inbox_view import InboxView
+from memory_tui.tui.views.index.index_details import DoctorView, RecallsView, SessionsView, StorageView
+from memory_tui.tui.views.index.index_view import IndexView
+from memory_tui.tui.views.index.openclaw_index import CompareView
+from memory_tui.tui.views.index.providers_view import SupplyView
+from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
+from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
+from memory_tui.tui.views.notes.history import HistoryView
+from memory_tui.tui.views.notes.note_pane import NoteView
+from memory_tui.tui.views.search.compare_profiles import SidesView
+from memory_tui.tui.views.search.lab import FadingView, NoiseView, Report, SweepView
+from memory_tui.tui.views.search.search_explain import WhyNotView
+from memory_tui.tui.views.search.search_judge import BookView
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.views.search.write_config import WriteView
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.file_tree import FileTree
-from memory_tui.tui.widgets.impact import QuestionInput
-from memory_tui.tui.widgets.query_box import FilterInput, FindInput, QueryInput
+from memory_tui.tui.widgets.note_side import AboutPane
+from memory_tui.tui.widgets.query import FilterInput, FindInput, QueryInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import Results
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.tui.widgets.suggestions import Proposal
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 
@@ -103,7 +97,7 @@ def test_every_place_has_a_title_and_a_node_with_its_keys() -> None:
             for key in binding
             if key.action == f"app.do('{action.id}')"
         }
-        assert {actions.Binding(key, "", "").key for key in action.keys} or not action.keys
+        assert {keymap.Binding(key, "", "").key for key in action.keys} or not action.keys
         assert len(bound) >= len(action.keys), (action.id, action.where)
 
 
@@ -124,7 +118,7 @@ def test_no_key_means_two_things_in_one_place() -> None:
     [a for a in ACTIONS if a.refuse(Context()) or a.refuse(Context(syncing=True))],
     ids=lambda action: f"{action.where}-{action.id}",
 )
-def test_refusals_are_sentences(action: actions.Action) -> None:
+def test_refusals_are_sentences(action: tui_action.Action) -> None:
     reason = action.refuse(Context()) or action.refuse(Context(syncing=True, ready=True))
     assert reason.endswith("."), reason
     assert reason[0].isupper()
@@ -166,8 +160,8 @@ def test_an_unknown_key_says_so(app: MemoryApp) -> None:
 
 
 def test_where_letters_are_text_the_help_has_a_key_that_is_none() -> None:
-    for place in actions.TYPING:
-        assert actions.why_nothing("f9", [place]) == "f9 does nothing here. f1 shows the keys of this pane."
+    for place in keymap.TYPING:
+        assert keymap.why_nothing("f9", [place]) == "f9 does nothing here. f1 shows the keys of this pane."
 
 
 @pytest.mark.parametrize(
@@ -212,10 +206,10 @@ def test_read_only_refuses_the_editor(tmp_path: Path) -> None:
 
 
 def test_the_sentence_goes_away(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_hints, "SECONDS", 0.01)
+    monkeypatch.setattr(status_bars, "SECONDS", 0.01)
     heard: list[str] = []
-    say = key_hints.KeyHints.say
-    monkeypatch.setattr(key_hints.KeyHints, "say", lambda hints, words: (heard.append(words), say(hints, words)))
+    say = status_bars.KeyHints.say
+    monkeypatch.setattr(status_bars.KeyHints, "say", lambda hints, words: (heard.append(words), say(hints, words)))
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "x")
@@ -241,7 +235,7 @@ def test_letters_are_no_keys_while_somebody_types(app: MemoryApp) -> None:
 def test_a_click_on_a_hint_is_its_key(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         hints = text_of(app).splitlines()[-1]
-        await pilot.click(key_hints.KeyHints, offset=(hints.index("Ask"), 0))
+        await pilot.click(status_bars.KeyHints, offset=(hints.index("Ask"), 0))
         await settled(pilot)
         assert isinstance(app.screen, SearchView)
         assert isinstance(app.focused, QueryInput)

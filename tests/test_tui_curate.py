@@ -28,17 +28,15 @@ from tui_support import (
     until,
 )
 
-from memory_tui.tui.actions import ACTIONS
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.draft import left_over
-from memory_tui.tui.screens.browse import BrowseView
-from memory_tui.tui.screens.confirm import Confirm
-from memory_tui.tui.screens.edit import EditArea, EditView
-from memory_tui.tui.screens.history import Changes, HistoryView
-from memory_tui.tui.screens.preview import Preview
-from memory_tui.tui.screens.resolve import Resolve
+from memory_tui.tui.keymap import ACTIONS
+from memory_tui.tui.note_changes import left_over
+from memory_tui.tui.views.dialogs import Confirm, Preview
+from memory_tui.tui.views.notes.browse import BrowseView
+from memory_tui.tui.views.notes.edit import EditArea, EditView, Moves
+from memory_tui.tui.views.notes.history import Changes, HistoryView
+from memory_tui.tui.views.notes.resolve import Resolve
 from memory_tui.tui.widgets.file_tree import FileTree
-from memory_tui.tui.widgets.impact import Moves
 from memory_tui.tui.widgets.reader import Reader
 
 LOG = "memory/2026-03-20.md"
@@ -668,9 +666,9 @@ def test_read_only_refuses_every_key_that_writes(workspace: Path) -> None:
 
 
 def test_a_workspace_that_may_not_be_written_says_so(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memory_tui.tui import facts
+    from memory_tui.tui import state
 
-    monkeypatch.setattr(facts.os, "access", lambda _path, _mode: False)
+    monkeypatch.setattr(state.os, "access", lambda _path, _mode: False)
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:

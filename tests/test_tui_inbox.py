@@ -25,13 +25,12 @@ from tui_support import (
 )
 
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens import queue as queue_module
-from memory_tui.tui.screens.inbox import InboxView
-from memory_tui.tui.screens.preview import Preview
-from memory_tui.tui.screens.reader import ReaderView
-from memory_tui.tui.screens.snooze import Snooze
-from memory_tui.tui.widgets.key_hints import KeyHints
-from memory_tui.tui.widgets.suggestions import Proposal, Suggestions
+from memory_tui.tui.views.dialogs import Preview, Snooze
+from memory_tui.tui.views.inbox import inbox_view as queue_module
+from memory_tui.tui.views.inbox.inbox_proposal import Proposal, Suggestions
+from memory_tui.tui.views.inbox.inbox_view import InboxView
+from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.widgets.status_bars import KeyHints
 
 SECRET = "hunter2hunter2X9"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nplainlookingword\n-----END PRIVATE KEY-----"
@@ -377,23 +376,23 @@ def test_files_that_change_are_looked_at_again(app: MemoryApp, workspace: Path) 
 
 
 def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memory_tui.curate import inbox
+    from memory_tui.inbox import examine
 
     entered, go_on, ended = threading.Event(), threading.Event(), []
-    names = inbox._names
+    names = examine._names
 
-    def slow(view: inbox.View):
+    def slow(view: examine.View):
         entered.set()
         assert go_on.wait(LONG)
         yield from names(view)
         ended.append("names")
 
-    def secrets(view: inbox.View, stopped):
+    def secrets(view: examine.View, stopped):
         ended.append("secrets")
         return iter(())
 
-    monkeypatch.setattr(inbox, "_names", slow)
-    monkeypatch.setattr(inbox, "_secrets", secrets)
+    monkeypatch.setattr(examine, "_names", slow)
+    monkeypatch.setattr(examine, "_secrets", secrets)
 
     async def steps(pilot: Pilot[int]) -> None:
         for leave in ("1", "escape"):

@@ -9,20 +9,19 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import LARGE, LONG, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
 
-from memory_tui.engine import Engine
+from memory_tui.engine.engine import Engine
 from memory_tui.search.trace import Recalled, Trace
-from memory_tui.tui import desk as desks
+from memory_tui.tui import judging as desks
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens.book import BookView
-from memory_tui.tui.screens.reader import ReaderView
-from memory_tui.tui.screens.search import SearchView
-from memory_tui.tui.screens.sides import SidesView, recalled
-from memory_tui.tui.screens.vote import Vote
-from memory_tui.tui.widgets.funnel import Funnel, cuts, lost_at, stages
+from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.views.search.compare_profiles import SidesView, recalled
+from memory_tui.tui.views.search.search_judge import BookView, Vote
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.widgets.query import Funnel, cuts, lost_at, stages
 from memory_tui.tui.widgets.results import Hit, Outside, Results
-from memory_tui.tui.widgets.rows import Rows
-from memory_tui.tune import evaluate, notebook
-from memory_tui.tune.labels import Label, Notebook, Query
+from memory_tui.tui.widgets.rowlist import Rows
+from memory_tui.tune import evaluate, judgments
+from memory_tui.tune.judgments import Label, Notebook, Query
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
@@ -54,7 +53,7 @@ def engine_of(app: MemoryApp) -> Engine:
 
 
 def saved(workspace: Path) -> Notebook:
-    return notebook.load(notebook.place(workspace))
+    return judgments.load(judgments.place(workspace))
 
 
 # --- votes ---------------------------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ def test_a_vote_whose_writing_was_overtaken_is_shown_all_the_same(
 ) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        real, release, begun = notebook.edit, threading.Event(), []
+        real, release, begun = judgments.edit, threading.Event(), []
 
         def edit(*args: object) -> Notebook:
             begun.append(args)
@@ -122,7 +121,7 @@ def test_a_vote_whose_writing_was_overtaken_is_shown_all_the_same(
                 assert release.wait(LONG)
             return real(*args)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(notebook, "edit", edit)
+        monkeypatch.setattr(judgments, "edit", edit)
         await strike(pilot, "v", "y")
         await until(lambda: begun)
         await strike(pilot, "j", "v", "n")
@@ -141,7 +140,7 @@ def test_labels_written_by_another_program_meanwhile_stay(app: MemoryApp, worksp
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         other = Query("another question", (Label("MEMORY.md", 3, 2),))
-        notebook.save(notebook.place(workspace), Notebook((other,)))
+        judgments.save(judgments.place(workspace), Notebook((other,)))
         await press(pilot, "v", "y")
         assert {query.text for query in saved(workspace).queries} == {"another question", QUESTION}
 
@@ -152,7 +151,7 @@ def test_a_notebook_that_cannot_be_written_is_told_and_the_vote_is_kept_for_late
     app: MemoryApp, workspace: Path
 ) -> None:
     async def steps(pilot: Pilot[int]) -> None:
-        place = notebook.place(workspace)
+        place = judgments.place(workspace)
         place.parent.mkdir(parents=True)
         await ask(pilot, QUESTION)
         place.mkdir()
@@ -201,7 +200,7 @@ def write_labels(workspace: Path) -> Notebook:
             Query("How deep is the Mariana Trench?", unanswerable=True),
         )
     )
-    notebook.save(notebook.place(workspace), found)
+    judgments.save(judgments.place(workspace), found)
     return found
 
 
@@ -317,7 +316,7 @@ def test_flips_say_what_labels_say_of_their_side_effects(workspace: Path) -> Non
         await ask(pilot, QUESTION)
         last = trace_of(app).recalled[-1].chunk
         book = Notebook((Query(QUESTION, (Label(last.path, last.end_line, 2),)),))
-        notebook.save(notebook.place(workspace), book)
+        judgments.save(judgments.place(workspace), book)
         search_of(app).read_notebook()
         await settled(pilot)
         while isinstance(search_of(app).query_one(Results).hit.verdict, Recalled):  # type: ignore[union-attr]

@@ -9,9 +9,9 @@ from textual.events import MouseScrollUp
 from textual.pilot import Pilot
 from tui_support import LARGE, SMALL, ask, drive, make_app, press, said, sample, settled, text_of
 
-from memory_tui.settings import TUNE_KEYS
+from memory_tui.core.settings import TUNE_KEYS
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.knobs import dials
+from memory_tui.tui.tuning import dials
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 
 SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])

@@ -29,12 +29,12 @@ from tui_support import (
     until,
 )
 
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import WorkspaceError
-from memory_tui.events import Event, SyncStarted
-from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens.search import SearchView
-from memory_tui.tui.theme import DARK, first_theme
+from memory_tui.core.errors import WorkspaceError
+from memory_tui.core.events import Event, SyncStarted
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.tui.app import DARK, MemoryApp, first_theme
+from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import Results
@@ -341,8 +341,8 @@ def test_every_theme_can_draw_every_style(tmp_path: Path, theme: str, monkeypatc
 
 def test_the_first_view_imports_neither_the_engine_nor_the_other_views() -> None:
     code = (
-        "import sys; import memory_tui.tui.app, memory_tui.tui.screens.browse; "
-        "heavy = {'numpy', 'apsw', 'memory_tui.engine', 'memory_tui.tui.screens.search', 'memory_tui.tui.palette', "
+        "import sys; import memory_tui.tui.app, memory_tui.tui.views.notes.browse; "
+        "heavy = {'numpy', 'apsw', 'memory_tui.engine.engine', 'memory_tui.tui.views.search.search_view', "
         "'textual.widgets._markdown'} & set(sys.modules); print(sorted(heavy))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,13 +11,13 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import LARGE, NOW, SMALL, drive, make_app, matches_screen, press, said, sample, text_of, until
 
-from memory_tui.agent import recall_log
-from memory_tui.agent.recall_log import Entry, LoggedHit
-from memory_tui.doctor import CHECKS
-from memory_tui.doctor.record import Check, Finding
-from memory_tui.tui.screens.recalls import RecallsView
-from memory_tui.tui.screens.search import SearchView
-from memory_tui.tui.widgets.event_log import EventLog
+from memory_tui.doctor.check import Check, Finding
+from memory_tui.doctor.runner import CHECKS
+from memory_tui.recalls import recall_log
+from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from memory_tui.tui.views.index.index_details import RecallsView
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.widgets.index_lists import EventLog
 
 BOTH = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 
@@ -51,7 +51,7 @@ def test_the_doctor_shows_the_worst_first(
         ),
         Check("d", "settings", "Trigrams work", lambda _: Finding("skipped", "Nobody asks for trigrams.")),
     )
-    monkeypatch.setattr("memory_tui.doctor.examine.__defaults__", (checks, 20.0))
+    monkeypatch.setattr("memory_tui.doctor.runner.examine.__defaults__", (checks, 20.0))
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
@@ -151,11 +151,11 @@ def test_sessions_show_how_near_their_flush_is(size: tuple[int, int], workspace:
 
 @BOTH
 def test_what_an_agent_asked_can_be_asked_again(size: tuple[int, int], workspace: Path) -> None:
-    place = recall_log.place(workspace)
-    recall_log.append(place, Entry("memory_get", "MEMORY.md", NOW - 200))
-    recall_log.append(
+    place = recall_log.recall_log_path(workspace)
+    recall_log.append_recall(place, RecallEntry("memory_get", "MEMORY.md", NOW - 200))
+    recall_log.append_recall(
         place,
-        Entry(
+        RecallEntry(
             "memory_search",
             "omada vlan",
             NOW - 100,
@@ -165,7 +165,9 @@ def test_what_an_agent_asked_can_be_asked_again(size: tuple[int, int], workspace
             hits=(LoggedHit("memory/gone.md", 1, 2, 0.5, 0.4, 0.1),),
         ),
     )
-    recall_log.append(place, Entry("memory_search", "xylophone \x1b[31m", NOW - 50, outcome="Nothing matched."))
+    recall_log.append_recall(
+        place, RecallEntry("memory_search", "xylophone \x1b[31m", NOW - 50, outcome="Nothing matched.")
+    )
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:

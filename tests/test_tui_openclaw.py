@@ -23,11 +23,11 @@ from tui_support import (
     text_of,
 )
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens.compare import CompareView
-from memory_tui.tui.screens.reader import ReaderView
-from memory_tui.tui.widgets.compared import ComparedFiles
+from memory_tui.tui.views.index.openclaw_index import ComparedFiles, CompareView
+from memory_tui.tui.views.notes.browse import ReaderView
 
 SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 

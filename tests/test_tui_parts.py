@@ -13,39 +13,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from memory_tui import profiles
-from memory_tui.overview import FileRow
+from memory_tui.core import profiles
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Settings
+from memory_tui.engine.status import FileRow
 from memory_tui.search.trace import ChunkRef
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Settings
-from memory_tui.tui import clipboard, editor, layout, paint
-from memory_tui.tui.aging import Aging, age_word, effect_word, size_word
-from memory_tui.tui.days import beside, groups
-from memory_tui.tui.finding import closest, find_in
-from memory_tui.tui.knobs import Dial, dials, slider
-from memory_tui.tui.markdown import marks, overlaid
-from memory_tui.tui.page import head_of, make_page
-from memory_tui.tui.session import Tuning, stepped
-from memory_tui.tui.widgets.truth_bar import Part, fitted
-from memory_tui.workspace.document import Document
+from memory_tui.tui import draw, external, note_page
+from memory_tui.tui.note_page import beside, closest, find_in, groups, head_of, make_page, marks, overlaid
+from memory_tui.tui.state import Aging, age_word, effect_word, size_word
+from memory_tui.tui.tuning import Dial, Tuning, dials, slider, stepped
+from memory_tui.tui.widgets.status_bars import Part, fitted
+from memory_tui.workspace.notes import Document
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Mn", "Me", "Cf"]), max_size=300)
 
 
 @given(TEXT, st.integers(1, 60), st.sampled_from(["left", "right"]))
 def test_fitted_text_has_exactly_its_width(text: str, width: int, align: str) -> None:
-    assert cell_len(paint.fit(text, width, align)) == width
+    assert cell_len(draw.fit(text, width, align)) == width
 
 
 @given(TEXT, st.integers(8, 60))
 def test_wrapped_lines_hold_everything_and_fit(text: str, width: int) -> None:
-    spans = list(paint.wrap(text, width))
+    spans = list(draw.wrap(text, width))
     assert "".join(text[start:end] for start, end in spans) == text
     assert all(cell_len(text[start:end].rstrip(" ")) <= width for start, end in spans)
 
 
 def test_text_without_spaces_breaks_between_wide_characters() -> None:
     text = "Wei: " + "外婆的机票是几点的" * 4
-    first = next(iter(paint.wrap(text, 20)))
+    first = next(iter(draw.wrap(text, 20)))
     assert cell_len(text[slice(*first)]) >= 19
 
 
@@ -54,13 +50,13 @@ AMOUNTS = st.lists(st.tuples(st.sampled_from("█▒+·"), st.floats(-1, 2)), ma
 
 @given(AMOUNTS, st.floats(0.1, 3), st.integers(1, 40))
 def test_a_bar_never_leaves_its_frame(parts: list[tuple[str, float]], scale: float, width: int) -> None:
-    assert len(paint.bar(parts, scale, width)) == width
+    assert len(draw.bar(parts, scale, width)) == width
 
 
 def test_a_bar_is_a_share_of_its_scale() -> None:
-    assert paint.bar([("█", 0.5), ("▒", 0.25)], 1.0, 8) == "████▒▒  "
-    assert paint.bar([("█", 0.5), ("▒", 0.25)], 2.0, 8) == "██▒     "
-    assert paint.bar([("█", float("nan"))], 1.0, 4) == "    "
+    assert draw.bar([("█", 0.5), ("▒", 0.25)], 1.0, 8) == "████▒▒  "
+    assert draw.bar([("█", 0.5), ("▒", 0.25)], 2.0, 8) == "██▒     "
+    assert draw.bar([("█", float("nan"))], 1.0, 4) == "    "
 
 
 @pytest.mark.parametrize(
@@ -72,7 +68,7 @@ def test_a_bar_is_a_share_of_its_scale() -> None:
     ],
 )
 def test_paths_lose_their_beginning(path: str, width: int, shown: str) -> None:
-    fitted_path = paint.fit_path(path, width)
+    fitted_path = draw.fit_path(path, width)
     assert cell_len(fitted_path) <= width
     assert fitted_path[-8:] == shown[-8:]
 
@@ -134,7 +130,7 @@ def test_a_place_on_the_slider_is_a_value_of_the_knob(key: str, share: float) ->
 
 @pytest.mark.parametrize(("profile", "counts"), [("recommended", True), ("openclaw-2026.3", False)])
 def test_a_weight_without_hybrid_has_no_effect_only_where_that_is_so(profile: str, *, counts: bool) -> None:
-    from memory_tui.search.fuse import Rules
+    from memory_tui.search.score import Rules
 
     def at(weight: float) -> tuple[Rules, str]:
         settings = profiles.compose(profile, {}, {}).update(
@@ -239,8 +235,8 @@ def test_days_are_walked_from_the_newest_that_has_come() -> None:
 def test_a_layout_holds_every_character_in_lines_that_fit(lines: list[str], room: int, long: bool) -> None:
     page = make_page(document("\n".join(lines)), [])
     if long:
-        page = replace(page, lines=[*page.lines, "x" * layout.WRAPPED], widths=[*page.widths, layout.WRAPPED])
-    laid = layout.Layout(page, room, {0: 1})
+        page = replace(page, lines=[*page.lines, "x" * note_page.WRAPPED], widths=[*page.widths, note_page.WRAPPED])
+    laid = note_page.Layout(page, room, {0: 1})
     for row, text in enumerate(page.lines):
         height = laid.tops[row + 1] - laid.tops[row] - (1 if row == 0 else 0)
         parts = [text[slice(*laid.span(row, part))] for part in range(height)]
@@ -392,29 +388,29 @@ def test_a_page_tells_headings_and_code_apart() -> None:
     ],
 )
 def test_each_editor_is_told_the_line_its_way(environment: dict[str, str], words: list[str]) -> None:
-    assert editor.command("a b.md", 12, environment) == words
+    assert external.command("a b.md", 12, environment) == words
 
 
 def test_an_editor_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "no-such-editor")
-    assert "could not be started" in editor.edit("a.md", 1)
+    assert "could not be started" in external.edit("a.md", 1)
     monkeypatch.setenv("VISUAL", "false")
-    assert editor.edit("a.md", 1) == "The editor false ended with status 1."
+    assert external.edit("a.md", 1) == "The editor false ended with status 1."
     monkeypatch.setenv("VISUAL", "true")
-    assert editor.edit("a.md", 1) == ""
+    assert external.edit("a.md", 1) == ""
 
 
 def test_a_clipboard_program_is_used_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clipboard, "MOST_SECONDS", LONG)
+    monkeypatch.setattr(external, "MOST_SECONDS", LONG)
     program, kept = tmp_path / "wl-copy", tmp_path / "kept"
     program.write_text(f"#!/bin/sh\ncat > {kept}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
-    assert clipboard.copy("text") == ""
+    assert external.copy("text") == ""
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
-    assert clipboard.copy("mémoire") == "wl-copy"
+    assert external.copy("mémoire") == "wl-copy"
     assert kept.read_text("utf-8") == "mémoire"
     program.write_text("#!/bin/sh\nexit 1\n")
-    assert clipboard.copy("text") == ""
+    assert external.copy("text") == ""

@@ -8,13 +8,13 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import LARGE, SMALL, ask, drive, enter, make_app, press, said, sample, settled, text_of, until
 
-from memory_tui.agent import marks, recall_log
-from memory_tui.agent.recall_log import Entry, LoggedHit
+from memory_tui.recalls import recall_log, recalled_lines
+from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens.browse import BrowseView
-from memory_tui.tui.screens.help import Help
-from memory_tui.tui.widgets.about_pane import AboutPane
+from memory_tui.tui.views.help import Help
+from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.note_side import AboutPane
 from memory_tui.tui.widgets.reader import Reader
 
 
@@ -135,7 +135,9 @@ def test_a_narrow_screen_shows_what_is_known_in_place_of_the_note(workspace: Pat
 
 def test_lines_that_an_agent_was_given_are_marked(workspace: Path) -> None:
     hits = (LoggedHit("MEMORY.md", 7, 9, 0.8, 0.5, 0.3),)
-    recall_log.append(recall_log.place(workspace), Entry("memory_search", "who is Ben", 1.0, "claude", hits=hits))
+    recall_log.append_recall(
+        recall_log.recall_log_path(workspace), RecallEntry("memory_search", "who is Ben", 1.0, "claude", hits=hits)
+    )
     app = make_app(workspace)
 
     async def steps(_pilot: Pilot[int]) -> None:
@@ -163,7 +165,7 @@ def test_lines_that_a_question_recalled_here_are_marked(workspace: Path) -> None
 
     drive(app, steps)
     # Another start knows them as well, and says what it could not read.
-    with marks.place(workspace).open("ab") as file:
+    with recalled_lines.place(workspace).open("ab") as file:
         file.write(b"torn\n")
     again = make_app(workspace)
 
@@ -195,7 +197,7 @@ def test_marks_last_until_the_app_is_closed_where_they_are_not_wanted_or_cannot_
         assert "•" in text_of(app)
 
     drive(make_app(workspace, changes=[("recall.marks", "false")]), steps)
-    place = marks.place(workspace)
+    place = recalled_lines.place(workspace)
     assert not place.parent.exists()
     place.parent.parent.mkdir(parents=True, exist_ok=True)
     place.parent.write_text("a file where the folder should be")

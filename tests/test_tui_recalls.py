@@ -8,13 +8,14 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import LARGE, ask, drive, make_app, press, said, sample, settled, text_of, until
 
-from memory_tui.agent.host import Host, Wishes
-from memory_tui.engine import Engine, Options
-from memory_tui.index.readers import Cancel
-from memory_tui.tui.screens.edit import EditView
-from memory_tui.tui.screens.reader import ReaderView
-from memory_tui.tui.screens.recalls import RecallsView
-from memory_tui.tui.screens.search import SearchView
+from memory_tui.engine.engine import Engine
+from memory_tui.index.connections import Cancel
+from memory_tui.mcp.host import Host, Wishes
+from memory_tui.plan import Options
+from memory_tui.tui.views.index.index_details import RecallsView
+from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.views.notes.edit import EditView
+from memory_tui.tui.views.search.search_view import SearchView
 
 
 @pytest.fixture

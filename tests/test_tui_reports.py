@@ -24,20 +24,19 @@ from tui_support import (
     until,
 )
 
-from memory_tui import demo
-from memory_tui.config import writing
-from memory_tui.engine import Engine, Options
-from memory_tui.explain import noise, probes
-from memory_tui.explain.fading import fading
+from memory_tui.config import config_write
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import noise
+from memory_tui.explain.decay import fading
+from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens.fading import HORIZON, FadingView
-from memory_tui.tui.screens.noise import NoiseView
-from memory_tui.tui.screens.reader import ReaderView
-from memory_tui.tui.screens.search import SearchView
-from memory_tui.tui.screens.sweep import SweepView
-from memory_tui.tune import evaluate, notebook, sweep
-from memory_tui.tune.labels import Label, Notebook, Query
+from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.views.search.lab import HORIZON, FadingView, NoiseView, SweepView
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tune import evaluate, judgments, knob_search
+from memory_tui.tune.judgments import Label, Notebook, Query
 
 QUESTION = "what about the router and the omada vlan"
 FADES = [("profile", "openclaw-2026.3"), ("query.hybrid.temporalDecay.enabled", "true"), ("query.minScore", "0.25")]
@@ -72,7 +71,7 @@ def test_the_noise_floor_is_measured_and_drawn(workspace: Path) -> None:
         assert isinstance(view, NoiseView)
         assert view.noise is not None
         engine = engine_of(app)
-        expected = noise.measure(probes.ask_all(engine.gather), engine.settings)
+        expected = noise.measure(noise.ask_all(engine.gather), engine.settings)
         assert view.noise.floor == expected
         assert "A hit by words alone scores 0.30 at best, below minScore 0.35" in " ".join(text_of(app).split())
         assert "── minScore 0.35" in text_of(app)
@@ -243,7 +242,7 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
         if query.relevant
     ]
     book = Notebook(tuple(labelled[:24]))
-    notebook.save(notebook.place(workspace), book)
+    judgments.save(judgments.place(workspace), book)
     app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
 
     async def steps(pilot: Pilot[int]) -> None:
@@ -251,11 +250,11 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
         await press(pilot, "S")
         view, engine = app.screen, engine_of(app)
         assert isinstance(view, SweepView)
-        expected = sweep.tune(evaluate.collect(engine.gather, book), engine.settings)
+        expected = knob_search.tune(evaluate.collect(engine.gather, book), engine.settings)
         assert view.outcome == expected
         await press(pilot, "a")
         assert app.tuning is not None
-        if isinstance(expected, sweep.Better):
+        if isinstance(expected, knob_search.Better):
             assert app.tuning.settings == expected.settings
         else:
             assert app.tuning.settings == engine.settings
@@ -389,9 +388,9 @@ def test_a_write_that_was_taken_back_elsewhere_is_noticed(configured: tuple[Memo
         await settled(pilot)
         await press(pilot, "W", "y")
         assert app.tuning.written
-        written = writing.last()
+        written = config_write.last()
         assert written is not None
-        writing.undo(written)
+        config_write.undo(written)
         await press(pilot, "W")
         await until(lambda: "results 6 -> 8" in text_of(app))
         assert app.tuning.tuned

@@ -12,8 +12,8 @@ from tui_support import LARGE, SMALL, ask, drive, lines_of, make_app, press, set
 
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.page import LONGEST_LINE, make_page
-from memory_tui.workspace.document import Document
+from memory_tui.tui.note_page import LONGEST_LINE, make_page
+from memory_tui.workspace.notes import Document
 
 ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]")
 """Characters that could act on a terminal or on the text beside them."""

@@ -13,14 +13,14 @@ from tui_support import LARGE, LONG, ask, drive, make_app, press, said, sample, 
 from memory_tui.explain.why import explain
 from memory_tui.search.trace import Recalled
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens.reader import ReaderView
-from memory_tui.tui.screens.search import SearchView
-from memory_tui.tui.why_rows import sum_rows
-from memory_tui.tui.widgets.query_box import QueryBox, QueryInput
+from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.widgets.query import QueryBox, QueryInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import Gate, Hit, Results
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
+from memory_tui.tui.widgets.why_rows import sum_rows
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]

@@ -12,11 +12,11 @@ import pytest
 from textual.pilot import Pilot
 from tui_support import as_the_app_runs, make_app, settled, text_of, until
 
-from memory_tui.engine import Engine
-from memory_tui.errors import IndexUnavailable
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.engine.engine import Engine
 from memory_tui.index import watch
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.widgets.truth_bar import TruthBar
+from memory_tui.tui.widgets.status_bars import TruthBar
 
 
 @pytest.fixture

@@ -12,16 +12,15 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 from tui_support import LARGE, SMALL, ask, burst, drive, make_app, press, said, sample, settled, strike, text_of, until
 
-from memory_tui.tui import planning
+from memory_tui.tui import note_changes
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens.browse import BrowseView
-from memory_tui.tui.screens.edit import EditArea, EditView
-from memory_tui.tui.screens.index import IndexView
-from memory_tui.tui.screens.picker import Choices, Picker
-from memory_tui.tui.screens.prompt import Prompt
-from memory_tui.tui.screens.search import SearchView
-from memory_tui.tui.screens.whynot import WhyNotView
-from memory_tui.tui.widgets.query_box import QueryBox
+from memory_tui.tui.views.dialogs import Choices, Picker, Prompt
+from memory_tui.tui.views.index.index_view import IndexView
+from memory_tui.tui.views.notes.browse import BrowseView
+from memory_tui.tui.views.notes.edit import EditArea, EditView
+from memory_tui.tui.views.search.search_explain import WhyNotView
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.widgets.query import QueryBox
 from memory_tui.tui.widgets.results import Results
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 
@@ -245,14 +244,14 @@ def test_what_is_typed_before_the_note_is_read_lands_in_the_editor(
     app: MemoryApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = threading.Event()
-    real = planning.opened
+    real = note_changes.opened
 
     def slow(*arguments: object, **more: object) -> object:
         assert gate.wait(LONG)
         return real(*arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr("memory_tui.tui.typed_ahead.HELD_SECONDS", LONG)
-    monkeypatch.setattr(planning, "opened", slow)
+    monkeypatch.setattr(note_changes, "opened", slow)
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "1")
@@ -267,13 +266,13 @@ def test_what_is_typed_before_the_note_is_read_lands_in_the_editor(
 
 def test_a_note_that_is_not_read_yet_can_be_left(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
-    real = planning.opened
+    real = note_changes.opened
 
     def slow(*arguments: object, **more: object) -> object:
         assert gate.wait(LONG)
         return real(*arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(planning, "opened", slow)
+    monkeypatch.setattr(note_changes, "opened", slow)
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "1")

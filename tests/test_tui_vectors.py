@@ -27,12 +27,13 @@ from tui_support import (
     until,
 )
 
-from memory_tui import events
-from memory_tui.engine import Engine, Options
-from memory_tui.tui import facts
+from memory_tui.core import events
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.tui import state
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.widgets.event_log import EventLog, words
-from memory_tui.tui.widgets.truth_bar import Progress, fitted, statements
+from memory_tui.tui.widgets.index_lists import EventLog, words
+from memory_tui.tui.widgets.status_bars import Progress, fitted, statements
 
 
 @pytest.fixture
@@ -59,10 +60,10 @@ def play(gate: threading.Event) -> Iterator[Play]:
 def test_the_first_line_names_who_compares_the_vectors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int, engine: str, words: str
 ) -> None:
-    monkeypatch.setattr("memory_tui.index.writes.VEC0_FROM", least)
+    monkeypatch.setattr("memory_tui.index.index_write.VEC0_FROM", least)
     with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as opened:
         opened.sync()
-        status, found = opened.status(), facts.gather(opened).vector
+        status, found = opened.status(), state.gather(opened).vector
     if not status.vector["available"]:
         pytest.skip("sqlite-vec does not work here")
     assert str(status.vector["engine"]).startswith(engine)

@@ -13,22 +13,21 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 from tui_support import LARGE, SMALL, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
 
-from memory_tui.explain.flips import Flips, flips
-from memory_tui.explain.proposed import row_of
-from memory_tui.explain.stages import gaps, in_a_line, parts, stages
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, show
+from memory_tui.explain.counterfactuals import Flips, flips
+from memory_tui.explain.why import gaps, in_a_line, parts, stages
+from memory_tui.explain.why_not import row_of
 from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace
-from memory_tui.settings import BY_KEY, TUNE_KEYS, show
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.screens.browse import BrowseView
-from memory_tui.tui.screens.prompt import Prompt
-from memory_tui.tui.screens.search import SearchView
-from memory_tui.tui.screens.whynot import WhyNotView
-from memory_tui.tui.subject import Subject
-from memory_tui.tui.why_rows import rows_of
+from memory_tui.tui.views.dialogs import Prompt
+from memory_tui.tui.views.notes.browse import BrowseView
+from memory_tui.tui.views.search.search_explain import WhyNotView
+from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.results import Results
 from memory_tui.tui.widgets.why_pane import WhyPane
+from memory_tui.tui.widgets.why_rows import Subject, rows_of
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
@@ -222,7 +221,7 @@ def test_enter_goes_deeper_and_escape_back(app: MemoryApp) -> None:
 
 
 def test_the_raw_record_is_json(workspace: Path) -> None:
-    from memory_tui.tui.why_rows import rows_of
+    from memory_tui.tui.widgets.why_rows import rows_of
 
     app = make_app(workspace)
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from memory_tui import cli, demo
-from memory_tui.engine import Engine, Options
+from memory_tui.cli import main
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 from memory_tui.search.rank import rank
-from memory_tui.tune import evaluate, metrics, notebook, trec
+from memory_tui.tune import evaluate, judgments, metrics
 
 TODAY = dt.date(2026, 11, 20)
 Run = Callable[..., tuple[int, str, str]]
@@ -52,7 +54,7 @@ def run(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command line on the sample; returns exit code, stdout and stderr."""
 
     def go(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(
+        code = main.main(
             [
                 "--workspace",
                 str(place / "notes"),
@@ -79,7 +81,7 @@ def test_the_numbers_are_those_of_real_searches(run: Run, place: Path) -> None:
     found = measured(run, place)
     assert found["code"] == 0
     assert set(found["metrics"]) == set(metrics.NAMES)
-    labels = notebook.load(place / "labels.jsonl")
+    labels = judgments.load(place / "labels.jsonl")
     with Engine.open(
         Options(
             workspace=str(place / "notes"),
@@ -171,7 +173,7 @@ def test_without_labels_there_is_a_sentence_and_no_number(run: Run, tmp_path: Pa
 
 
 def test_the_notebook_of_the_workspace_is_the_default(run: Run, place: Path) -> None:
-    notebook.save(notebook.place(place / "notes"), notebook.load(place / "labels.jsonl"))
+    judgments.save(judgments.place(place / "notes"), judgments.load(place / "labels.jsonl"))
     code, out, _ = run("eval", "--json")
     assert code == 0
     assert json.loads(out)["metrics"] == measured(run, place)["metrics"]
@@ -186,7 +188,7 @@ def test_comparing_counts_only_questions_that_both_have() -> None:
     assert found.mended[0].text == "b"
     assert evaluate.regressions(found) == []
     assert evaluate.regressions(evaluate.compare({"a": two}, {"a": one}))[0] == ("recall", 0.5, 0.75)
-    assert trec.export(notebook.Notebook()) == ("", "")
+    assert judgments.export(judgments.Notebook()) == ("", "")
 
 
 def test_tune_says_what_it_found_and_on_which_half(run: Run, place: Path) -> None:

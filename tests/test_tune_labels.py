@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.errors import LabelError
+from memory_tui.core.errors import LabelError
 from memory_tui.search.trace import ChunkRef
-from memory_tui.tune import notebook as file
-from memory_tui.tune import trec
-from memory_tui.tune.labels import ANSWERS, HELPS, WRONG, Label, Notebook, Query, settle
+from memory_tui.tune import judgments as file
+from memory_tui.tune.judgments import ANSWERS, HELPS, WRONG, Label, Notebook, Query, settle
 
 CHUNK = ChunkRef(1, "id", "memory/a.md", "memory", 3, 9)
 
@@ -102,18 +101,18 @@ def test_workspaces_have_notebooks_of_their_own(tmp_path: Path) -> None:
 def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in_the_usual_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory_tui import launch
-    from memory_tui.engine import Options
+    from memory_tui import plan as plans
+    from memory_tui.plan import Options
 
     monkeypatch.setattr(file, "own_path", lambda: tmp_path / "user" / "config.json")
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     config = tmp_path / "demo" / "config.json"
     config.parent.mkdir()
     config.write_text("{}\n", "utf-8")
-    plan = launch.plan(Options(workspace=str(tmp_path / "notes"), config=str(config)))
+    plan = plans.plan(Options(workspace=str(tmp_path / "notes"), config=str(config)))
     assert plan.own_named == config
     assert file.place(plan.workspace, plan.own_named).parent == tmp_path / "demo" / "labels"
-    usual = file.place(plan.workspace, launch.plan(Options(workspace=str(tmp_path / "notes"))).own_named)
+    usual = file.place(plan.workspace, plans.plan(Options(workspace=str(tmp_path / "notes"))).own_named)
     assert usual.parent == tmp_path / "user" / "labels"
     file.save(usual, Notebook())
     assert file.place(plan.workspace, plan.own_named) == usual
@@ -121,9 +120,9 @@ def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in
 
 @given(notebooks)
 def test_qrels_and_back(notes: Notebook) -> None:
-    qrels, topics = trec.export(notes)
+    qrels, topics = file.export(notes)
     assert all(len(line.split()) == 4 for line in qrels.splitlines() if line)
-    again = trec.read(qrels, topics)
+    again = file.read(qrels, topics)
     assert [sorted(map(str, query.labels)) for query in again.queries] == [
         sorted(map(str, query.labels)) for query in notes.queries
     ] or len({" ".join(query.text.split()) for query in notes.queries}) < len(notes.queries)
@@ -131,7 +130,7 @@ def test_qrels_and_back(notes: Notebook) -> None:
 
 def test_qrels_look_as_trec_has_them() -> None:
     notes = Notebook((Query("how  is it?", (Label("memory/a b.md", 12, 2),), "q7"), Query("other")))
-    assert trec.export(notes) == ("q7 0 memory/a%20b.md#L12 2\n", "q7\thow is it?\nq2\tother\n")
+    assert file.export(notes) == ("q7 0 memory/a%20b.md#L12 2\n", "q7\thow is it?\nq2\tother\n")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_qrels_look_as_trec_has_them() -> None:
 )
 def test_bad_qrels_are_refused_with_their_line(qrels: str, topics: str) -> None:
     with pytest.raises(LabelError, match="Line 1"):
-        trec.read(qrels, topics)
+        file.read(qrels, topics)
 
 
 def test_a_label_follows_its_line() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tune import metrics
-from memory_tui.tune.labels import Label, Query
+from memory_tui.tune.judgments import Label, Query
 from memory_tui.tune.metrics import gain, mean, measure
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

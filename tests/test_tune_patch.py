@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui import cli, launch
-from memory_tui import config as configuration
-from memory_tui.config import splice, writing
-from memory_tui.config.tree import Source, parse
-from memory_tui.errors import ConfigError
-from memory_tui.launch import Options
-from memory_tui.tune.patch import Patch, patch
+from memory_tui import plan
+from memory_tui.cli import main
+from memory_tui.config import config_write, json5_edit
+from memory_tui.config import places as configuration
+from memory_tui.config.json5 import Source, parse_json5
+from memory_tui.core.errors import ConfigError
+from memory_tui.plan import Options
+from memory_tui.tune.config_patch import Patch, patch
 
 pytest_plugins = ["helpers_config"]
 
@@ -42,7 +43,7 @@ COMMENTED = """// my agents
 
 
 def plan_of(path: Path, *changes: tuple[str, str], profile: str = "openclaw-2026.3") -> Patch:
-    choices = launch.choose(Options(config=str(path), changes=(("profile", profile), *changes)))
+    choices = plan.choose(Options(config=str(path), changes=(("profile", profile), *changes)))
     return patch(choices.config, choices.settings, choices.as_written())
 
 
@@ -78,8 +79,8 @@ def test_a_value_that_is_missing_is_added_where_it_belongs(commented: Path) -> N
 
 def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
     text = '{\n    "a": 1 // one\n}\n'
-    node = parse(Source(Path("x"), text))
-    assert splice.spliced(text, splice.insert(node, {"b": 2})) == '{\n    "a": 1, // one\n    "b": 2\n}\n'
+    node = parse_json5(Source(Path("x"), text))
+    assert json5_edit.spliced(text, json5_edit.insert(node, {"b": 2})) == '{\n    "a": 1, // one\n    "b": 2\n}\n'
 
 
 @pytest.mark.parametrize(
@@ -95,10 +96,10 @@ def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
     ],
 )
 def test_new_members_look_like_the_others(text: str, expected: str) -> None:
-    node = parse(Source(Path("x"), text))
-    after = splice.spliced(text, splice.insert(node, {"b": {"c": 1}}))
+    node = parse_json5(Source(Path("x"), text))
+    after = json5_edit.spliced(text, json5_edit.insert(node, {"b": {"c": 1}}))
     assert after == expected
-    assert parse(Source(Path("x"), after)).get("b", "c").plain() == 1
+    assert parse_json5(Source(Path("x"), after)).get("b", "c").plain() == 1
 
 
 SPACES = st.sampled_from(["", " ", "\n", "\r\n", "\t", " // c, }\n", "/* { */", "\n  "])
@@ -121,10 +122,10 @@ def objects(draw: st.DrawFn, depth: int = 2) -> str:
     st.dictionaries(st.sampled_from(["new", "other key"]), st.sampled_from([1, 0.5, True, {"deep": 2}]), min_size=1),
 )
 def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str, object]) -> None:
-    node = parse(Source(Path("x"), text))
-    splices = splice.insert(node, members)
-    after = splice.spliced(text, splices)
-    assert parse(Source(Path("x"), after)).plain() == {**node.plain(), **members}
+    node = parse_json5(Source(Path("x"), text))
+    splices = json5_edit.insert(node, members)
+    after = json5_edit.spliced(text, splices)
+    assert parse_json5(Source(Path("x"), after)).plain() == {**node.plain(), **members}
     removed = [text[s.start : s.end] for s in splices]
     assert "".join(removed).strip() == ""
     added = sorted(splices, key=lambda s: s.start)
@@ -137,13 +138,13 @@ def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str
 
 @given(objects(), st.sampled_from([0.25, 7, True, "word"]))
 def test_replacing_changes_no_byte_outside_the_value(text: str, value: object) -> None:
-    node = parse(Source(Path("x"), text))
+    node = parse_json5(Source(Path("x"), text))
     for key, child in node.children():
-        one = splice.replace(child, value)
-        after = splice.spliced(text, [one])
+        one = json5_edit.replace(child, value)
+        after = json5_edit.spliced(text, [one])
         assert after.startswith(text[: child.start])
         assert after.endswith(text[child.end :])
-        assert parse(Source(Path("x"), after)).plain() == {**node.plain(), key: value}
+        assert parse_json5(Source(Path("x"), after)).plain() == {**node.plain(), key: value}
 
 
 def test_an_agents_own_section_is_the_place_of_its_values(write: Callable[[object], Path], tmp_path: Path) -> None:
@@ -160,12 +161,12 @@ def test_an_agents_own_section_is_the_place_of_its_values(write: Callable[[objec
             }
         }
     )
-    choices = launch.choose(Options(config=str(path), agent="two", changes=(("query.minScore", "0.1"),)))
+    choices = plan.choose(Options(config=str(path), agent="two", changes=(("query.minScore", "0.1"),)))
     found = patch(choices.config, choices.settings, choices.as_written())
     after = json.loads(text_of(found))
     assert after["agents"]["list"][1]["memorySearch"] == {"sources": ["memory"], "query": {"minScore": 0.1}}
     assert after["agents"]["defaults"]["memorySearch"] == {"query": {"minScore": 0.4}}
-    choices = launch.choose(Options(config=str(path), agent="one", changes=(("query.minScore", "0.1"),)))
+    choices = plan.choose(Options(config=str(path), agent="one", changes=(("query.minScore", "0.1"),)))
     found = patch(choices.config, choices.settings, choices.as_written())
     assert json.loads(text_of(found))["agents"]["defaults"]["memorySearch"] == {"query": {"minScore": 0.1}}
     assert any("every agent" in note for note in found.notes)
@@ -210,9 +211,9 @@ def test_values_of_our_own_rules_go_into_our_own_file_and_hold_there(commented: 
     assert any("OpenClaw" in note for note in found.notes)
     found.write()
     assert commented.read_bytes() == before
-    ours = launch.choose(Options(config=str(commented), changes=(("profile", "recommended"),)))
+    ours = plan.choose(Options(config=str(commented), changes=(("profile", "recommended"),)))
     assert ours.settings.number("recency.weight") == 0.1
-    theirs = launch.choose(Options(config=str(commented)))
+    theirs = plan.choose(Options(config=str(commented)))
     assert theirs.settings.number("recency.weight") == 0.02
 
 
@@ -237,14 +238,14 @@ def test_values_go_into_our_own_file_with_the_profile_that_they_were_tuned_under
     file.write_text(content)
     plan_of(file, ("query.minScore", "0.2"), profile=profile).write()
     assert json.loads(file.read_text()) == after
-    holds = launch.choose(Options(config=str(file))).settings
+    holds = plan.choose(Options(config=str(file))).settings
     assert (holds.word("profile"), holds.number("query.minScore")) == (profile, 0.2)
     assert plan_of(file, ("query.minScore", "0.2"), profile=profile).changes == ()
 
 
 def test_a_file_that_holds_for_every_workspace_says_so(tmp_path: Path) -> None:
     wide = "every workspace"
-    choices = launch.choose(Options(workspace=str(tmp_path), changes=(("query.minScore", "0.2"),)))
+    choices = plan.choose(Options(workspace=str(tmp_path), changes=(("query.minScore", "0.2"),)))
     assert any(wide in note for note in patch(choices.config, choices.settings, choices.as_written()).notes)
     file = tmp_path / "config.json"
     file.write_text("{}")
@@ -281,17 +282,17 @@ def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented: Pa
     before, mode = commented.read_bytes(), 0o640
     commented.chmod(mode)
     plan_of(commented, ("query.minScore", "0.2")).write()
-    done = writing.last(commented)
+    done = config_write.last(commented)
     assert done is not None
     assert Path(done.backup).read_bytes() == before
     assert stat.S_IMODE(Path(done.backup).stat().st_mode) == 0o600
-    writing.undo(done)
+    config_write.undo(done)
     assert (commented.read_bytes(), stat.S_IMODE(commented.stat().st_mode)) == (before, mode)
-    assert writing.last(commented) is None
+    assert config_write.last(commented) is None
     plan_of(commented, ("query.minScore", "0.2")).write()
     commented.write_text(commented.read_text() + " ")
     with pytest.raises(ConfigError, match="nothing was undone"):
-        writing.undo(writing.last(commented))
+        config_write.undo(config_write.last(commented))
 
 
 def test_no_key_is_in_the_difference(commented: Path) -> None:
@@ -305,17 +306,17 @@ def test_no_key_is_in_the_difference(commented: Path) -> None:
 def test_the_command_shows_asks_writes_and_takes_back(commented: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = commented.read_bytes()
     place = ["write-config", "--config", str(commented), "--set", "query.minScore=0.2"]
-    assert cli.main([*place, "--dry-run"]) == 0
+    assert main.main([*place, "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert "minScore .35 -> .20" in out
     assert "+          minScore: 0.2, // what a hit has to score" in out
-    assert cli.main(place) == 2, "nobody was there to say yes"
+    assert main.main(place) == 2, "nobody was there to say yes"
     assert commented.read_bytes() == before
     capsys.readouterr()
-    assert cli.main([*place, "--yes", "--json"]) == 0
+    assert main.main([*place, "--yes", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["written"] is True
     assert b"minScore: 0.2" in commented.read_bytes()
-    assert cli.main(["write-config", "--undo"]) == 0
+    assert main.main(["write-config", "--undo"]) == 0
     assert commented.read_bytes() == before
-    assert cli.main(["write-config", "--undo"]) == 2
+    assert main.main(["write-config", "--undo"]) == 2

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from helpers_search import evidence, settings
 
-from memory_tui.settings import BY_KEY
+from memory_tui.core.settings import BY_KEY
 from memory_tui.tune import metrics
 from memory_tui.tune.evaluate import Case
-from memory_tui.tune.labels import Label, Query
-from memory_tui.tune.sweep import FEWEST, Better, NoEvidence, beyond_chance, coarse, fine, pareto, split, tune
+from memory_tui.tune.judgments import Label, Query
+from memory_tui.tune.knob_search import FEWEST, Better, NoEvidence, beyond_chance, coarse, fine, pareto, split, tune
 
 OPENCLAW = "openclaw-2026.3"
 WEIGHT = "query.hybrid.vectorWeight"

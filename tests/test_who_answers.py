@@ -13,15 +13,18 @@ import pytest
 from helpers_embed import Time
 from provider_server import Play, Reply, hang, refusing, serving, status, well
 
-from memory_tui import cli, doctor, providing
-from memory_tui.agent.tools import memory_search
-from memory_tui.doctor import memory as checks
-from memory_tui.embed.options import Batches
-from memory_tui.embed.who import Who
-from memory_tui.engine import Engine, Options
-from memory_tui.events import ProviderChanged
-from memory_tui.tui import facts
-from memory_tui.tui.widgets import state, truth_bar
+from memory_tui import plan
+from memory_tui.cli import main
+from memory_tui.core.events import ProviderChanged
+from memory_tui.doctor import checks_memory as checks
+from memory_tui.doctor import runner
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp.tools import memory_search
+from memory_tui.plan import Options
+from memory_tui.providers.provider_options import Batches
+from memory_tui.providers.serving import Who
+from memory_tui.tui import state
+from memory_tui.tui.widgets import index_lists, status_bars
 
 KEY = "sk-who-0123456789"
 QUESTION = "walrus"
@@ -80,10 +83,10 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Time that stands still, calls that wait for nothing, and answers that are given up after a moment."""
-    usual, found = providing.settings, Time()
+    usual, found = plan.settings, Time()
     quick = replace(Batches(), query_seconds=0.3, batch_seconds=0.3)
     monkeypatch.setattr(
-        providing,
+        plan,
         "settings",
         lambda choices, consents: replace(usual(choices, consents), clock=found.clock(), batches=quick),
     )
@@ -137,7 +140,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
     def go(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
-        code = cli.main(
+        code = main.main(
             [
                 *("--workspace", str(tmp_path / "notes"), "--config", str(tmp_path / "openclaw.json")),
                 *("--index", str(tmp_path / "i.sqlite"), "--set", "profile=recommended", *arguments),
@@ -155,11 +158,11 @@ def told(found: dict[str, Any] | None) -> tuple[Any, ...] | None:
 
 def agree(engine: Engine, who: Who) -> None:
     """Everything that the app, the doctor and an agent are told says what `who` says."""
-    seen = facts.gather(engine)
-    line = [part.long for part in truth_bar.statements(seen, None)]
+    seen = state.gather(engine)
+    line = [part.long for part in status_bars.statements(seen, None)]
     assert any(part.startswith(who.label) for part in line), line
     assert seen.mode == who.mode
-    row = next(words for label, words, _ in state.statements(seen) if label == "provider")
+    row = next(words for label, words, _ in index_lists.statements(seen) if label == "provider")
     assert (who.label if who.fine else who.sentence) in row
     report = engine.status()
     assert (report.who, report.provider_state, report.fallback) == (who, who.sentence, who.instead)
@@ -172,8 +175,8 @@ def agree(engine: Engine, who: Who) -> None:
     said = [notice.message for notice in engine.notices()]
     assert (who.sentence in said) == (not who.fine)
     assert any(notice.startswith(who.sentence) for notice in answer.get("notices", ())) == (not who.fine)
-    wanted = [check for check in checks.CHECKS if check.key in ("provider", "identity", "vectors")]
-    found = {result.check.key: result.finding for result in doctor.examine(engine, wanted)}
+    wanted = [check for check in checks.INDEX_CHECKS if check.key in ("provider", "identity", "vectors")]
+    found = {result.check.key: result.finding for result in runner.examine(engine, wanted)}
     assert (found["provider"].state in ("ok", "skipped")) == who.fine
     if not who.fine:
         assert who.sentence in found["provider"].evidence
@@ -284,8 +287,8 @@ def test_the_log_and_the_doctor_name_who_answered(play: Play, notes: Path, tmp_p
         assert (heard[-1].name, heard[-1].ok) == ("builtin", True)
         assert "instead of openai" in heard[-1].detail
     with Engine.open(options(tmp_path)) as engine:
-        wanted = [check for check in checks.CHECKS if check.key == "self-similarity"]
-        (result,) = doctor.examine(engine, wanted)
+        wanted = [check for check in checks.INDEX_CHECKS if check.key == "self-similarity"]
+        (result,) = runner.examine(engine, wanted)
         assert result.finding.state == "ok", "vectors of the fallback are compared with the fallback"
 
 

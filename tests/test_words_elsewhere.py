@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.agent.tools import memory_search, unavailable
-from memory_tui.engine import Engine, Options
-from memory_tui.errors import IndexUnavailable, ProviderError
+from memory_tui.core.errors import IndexUnavailable, ProviderError
+from memory_tui.engine.engine import Engine
 from memory_tui.explain import elsewhere, wording
+from memory_tui.mcp.tools import memory_search, unavailable
+from memory_tui.plan import Options
 from memory_tui.search.trace import Trace, Unsearchable
 
 Make = Callable[..., Engine]

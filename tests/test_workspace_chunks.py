@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_tui.errors import Unreadable
-from memory_tui.text import js
-from memory_tui.workspace import document, roots
-from memory_tui.workspace.chunks import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
+from memory_tui.core import jsstring
+from memory_tui.core.errors import Unreadable
+from memory_tui.workspace import notes, roots
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
 
 CHARACTERS = st.sampled_from("ab \n\n\r中🚀é\ufeff\u3000\x85") | st.characters(exclude_categories=["Cs"])
 WHOLE_TEXT = st.text(CHARACTERS, max_size=400)
@@ -53,7 +53,7 @@ def plain_chunks(text: str, tokens: int, overlap: int) -> list[tuple[int, int, s
             current.append((segment, number))
             total += len(segment) + 1
     flush()
-    return [chunk for chunk in chunks if chunk[2].strip(js.WHITESPACE)]
+    return [chunk for chunk in chunks if chunk[2].strip(jsstring.WHITESPACE)]
 
 
 @settings(max_examples=300)
@@ -67,11 +67,11 @@ def test_chunks_are_those_of_the_line_by_line_procedure(text, tokens, overlap):
 @given(WHOLE_TEXT, st.integers(8, 20), st.integers(0, 8))
 def test_every_visible_line_is_in_some_chunk(text, tokens, overlap):
     covered = {n for chunk in chunk_text(text, tokens, overlap) for n in range(chunk.start_line, chunk.end_line + 1)}
-    assert {n for n, line in enumerate(text.split("\n"), 1) if js.trim(line)} <= covered
+    assert {n for n, line in enumerate(text.split("\n"), 1) if jsstring.trim(line)} <= covered
 
 
 def shape(chunks: list[Chunk]) -> list[tuple[int, int, int]]:
-    return [(chunk.start_line, chunk.end_line, js.utf16_len(chunk.text)) for chunk in chunks]
+    return [(chunk.start_line, chunk.end_line, jsstring.utf16_len(chunk.text)) for chunk in chunks]
 
 
 def test_vector_a_the_last_empty_line_counts():
@@ -110,8 +110,8 @@ def test_vector_e_a_character_cut_in_half():
 
 def test_longest_chunk_of_the_defaults():
     chunks = chunk_text("\n".join(["a" * 318, "b" * 1280, "c" * 1600]) + "\n" + "d" * 1600)
-    assert max(js.utf16_len(chunk.text) for chunk in chunks) <= 3520
-    assert max(js.utf16_len(chunk.text) for chunk in chunk_text("c" * 1599 + "\n" + "d" * 1600)) == 3200
+    assert max(jsstring.utf16_len(chunk.text) for chunk in chunks) <= 3520
+    assert max(jsstring.utf16_len(chunk.text) for chunk in chunk_text("c" * 1599 + "\n" + "d" * 1600)) == 3200
 
 
 def test_equal_slices_share_their_id():
@@ -144,7 +144,7 @@ def test_carriage_returns_stay():
 def test_lone_surrogates_in_the_input_can_be_stored():
     (chunk,) = chunk_text("x\ud800y")
     assert chunk.text == "x\ufffdy"
-    assert chunk.hash == js.sha256_hex("x\ud800y")
+    assert chunk.hash == jsstring.sha256_hex("x\ud800y")
 
 
 @given(WHOLE_TEXT | LONG_LINES, st.integers(4, 40))
@@ -155,7 +155,7 @@ def test_capped_pieces_fit_and_lose_nothing(text, limit):
         for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
             assert len(piece.text.encode()) <= limit
             assert (piece.start_line, piece.end_line) == (chunk.start_line, chunk.end_line)
-            assert piece.hash == js.sha256_hex(piece.text)
+            assert piece.hash == jsstring.sha256_hex(piece.text)
             # A piece ends only where the next character would not fit.
             assert following is None or len((piece.text + following.text[0]).encode()) > limit
 
@@ -200,7 +200,7 @@ def test_the_real_programs_rows(oracle_data, oracle_workspace, recorded, tokens,
         wanted = {row["id"]: tuple(row[field] for field in fields) for row in map(json.loads, lines)}
     made = {}
     for found in roots.scan(roots.Roots.open(oracle_workspace)).found:
-        text = document.read(found).text
+        text = notes.read(found).text
         for chunk in cap_bytes(chunk_text(text, tokens, overlap), 8192):
             row = (found.path, "memory", chunk.start_line, chunk.end_line, chunk.hash, "hash-256", chunk.text)
             made[chunk_id("memory", found.path, chunk, "hash-256")] = row

@@ -16,10 +16,11 @@ from helpers_workspace import needs_inodes, put, unprivileged_folder
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_tui.errors import Unreadable
-from memory_tui.workspace import document as reading
-from memory_tui.workspace.document import ChangedWhileRead, NoteDate, note_date, read, shown_day
-from memory_tui.workspace.roots import MAX_BYTES, Found, Roots, scan
+from memory_tui.core.errors import Unreadable
+from memory_tui.workspace import notes as reading
+from memory_tui.workspace.notes import ChangedWhileRead, NoteDate, note_date, read, shown_day
+from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.scan import MAX_BYTES, Found
 
 
 def only_note(workspace: Path) -> Found:

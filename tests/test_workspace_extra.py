@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from helpers_workspace import put
 
+from memory_tui.config.places import ExtraPath
 from memory_tui.index.schema import scope_hash
-from memory_tui.workspace.extra import ExtraPath, admitted, entries
-from memory_tui.workspace.roots import Roots, scan, why_path
+from memory_tui.workspace.roots import Roots, admitted, entries, scan, why_path
 
 # What Node 20.20 answered.
 ANSWERED = [

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
 from memory_tui.index.watch import _View
-from memory_tui.workspace import walk
+from memory_tui.plan import Options
+from memory_tui.workspace import scan as workspace_scan
 from memory_tui.workspace.roots import Roots, scan
 
 LIMIT = 40
@@ -20,7 +21,7 @@ LIMIT = 40
 @pytest.fixture
 def vast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with one note and more files than the limit allows."""
-    monkeypatch.setenv(walk.LIMIT_VARIABLE, str(LIMIT))
+    monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, str(LIMIT))
     folder = tmp_path / "vast"
     for number in range(10):
         (folder / f"d{number}").mkdir(parents=True)
@@ -38,8 +39,8 @@ def vast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every folder that is listed."""
     seen: list[str] = []
-    plain: Callable[..., object] = walk._listed
-    monkeypatch.setattr(walk, "_listed", lambda folder: (seen.append(folder), plain(folder))[1])
+    plain: Callable[..., object] = workspace_scan._listed
+    monkeypatch.setattr(workspace_scan, "_listed", lambda folder: (seen.append(folder), plain(folder))[1])
     return seen
 
 
@@ -52,7 +53,7 @@ def test_what_is_too_large_is_refused_as_a_whole_and_its_neighbours_are_read(vas
         (left,) = [left for left in found.left_out if left.rule == "too many"]
         assert left.path == "../vast"
         assert f"More than {LIMIT} files and folders" in left.detail
-        assert walk.LIMIT_VARIABLE in left.detail
+        assert workspace_scan.LIMIT_VARIABLE in left.detail
         assert not [left for left in found.left_out if left.path.startswith("../vast/")]
     assert sum(folder == str(vast) for folder in listed) == 1
 
@@ -60,20 +61,20 @@ def test_what_is_too_large_is_refused_as_a_whole_and_its_neighbours_are_read(vas
 def test_no_more_is_looked_at_than_the_limit(
     tmp_path: Path, listed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(walk.LIMIT_VARIABLE, "5")
+    monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, "5")
     for size in (10, 100, 400):
         folder = tmp_path / str(size)
         for number in range(size):
             (folder / f"d{number}").mkdir(parents=True)
         listed.clear()
-        assert walk.too_large(str(folder))
+        assert workspace_scan.too_large(str(folder))
         assert len(listed) <= 6
 
 
 def test_another_limit_lets_it_in(vast: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     roots = Roots.open(vast.parent / "notes", [str(vast)])
     assert "../vast/note.md" not in {note.path for note in scan(roots).found}
-    monkeypatch.setenv(walk.LIMIT_VARIABLE, "1000")
+    monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, "1000")
     assert "../vast/note.md" in {note.path for note in scan(roots).found}
 
 
@@ -92,7 +93,7 @@ def test_it_is_not_watched_and_the_status_says_why(vast: Path, tmp_path: Path) -
 def test_the_root_of_the_disk_comes_to_an_end_and_the_systems_folders_are_not_entered(
     vast: Path, listed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(walk.LIMIT_VARIABLE, "2000")
+    monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, "2000")
     roots = Roots.open(vast.parent / "notes", ["/", "/proc", "/dev"])
     found = scan(roots)
     assert [note.path for note in found.found] == ["MEMORY.md"]

@@ -14,9 +14,10 @@ from helpers_workspace import needs_inodes, put, unprivileged_folder
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_tui.errors import PathRefused, WorkspaceError
-from memory_tui.workspace import document
-from memory_tui.workspace.roots import MAX_BYTES, NoteMissing, Roots, contained, locate, scan, why_path
+from memory_tui.core.errors import PathRefused, WorkspaceError
+from memory_tui.workspace import notes as workspace_notes
+from memory_tui.workspace.roots import NoteMissing, Roots, contained, locate, scan, why_path
+from memory_tui.workspace.scan import MAX_BYTES
 
 
 def found(workspace: Path, *extra: str) -> list[str]:
@@ -34,7 +35,7 @@ def test_the_real_programs_files(oracle_data, oracle_workspace):
     with (oracle_data / "2026.3.13/default/files.jsonl").open(encoding="utf-8") as lines:
         recorded = {(row["path"], row["hash"], row["mtime"], row["size"]) for row in map(json.loads, lines)}
     notes = scan(Roots.open(oracle_workspace)).found
-    assert {(n.path, document.read(n).hash, n.mtime_ns / 1e6, n.size) for n in notes} == recorded
+    assert {(n.path, workspace_notes.read(n).hash, n.mtime_ns / 1e6, n.size) for n in notes} == recorded
     assert [note.path for note in notes] == sorted(note.path for note in notes)
 
 
@@ -166,7 +167,7 @@ def test_five_hundred_levels(tmp_path):
     deep = "memory/" + "d/" * 500 + "note.md"
     put(tmp_path, deep)
     assert found(tmp_path) == [deep]
-    assert document.read(scan(Roots.open(tmp_path)).found[0]).text == "note\n"
+    assert workspace_notes.read(scan(Roots.open(tmp_path)).found[0]).text == "note\n"
 
 
 @needs_inodes
@@ -180,7 +181,7 @@ def test_any_name_is_found_and_read_back_by_its_stored_path(tmp_path, name):
     (note,) = scan(roots).found
     assert note.path == "memory/" + name
     assert locate(roots, note.path) == note
-    assert document.read(note).text == "note\n"
+    assert workspace_notes.read(note).text == "note\n"
     assert why_path(roots, note.path).included
 
 
@@ -196,7 +197,7 @@ def test_names_that_are_not_utf8(tmp_path):
     assert [note.path for note in seen.found] == ["memory/d\\xe9/caf\\xe8.md", "memory/d\\xe9/caf\\xe9.md"]
     assert [left.path for left in seen.left_out] == ["memory/d\\xe9/x\\xff.txt"]
     for note in seen.found:
-        assert document.read(note).text == "note\n"
+        assert workspace_notes.read(note).text == "note\n"
         assert locate(roots, note.path) == note
         assert why_path(roots, note.path).included
         assert why_path(roots, note.absolute).path == note.path
@@ -337,7 +338,7 @@ def test_notes_can_be_read(mixed, path):
     assert contained(mixed, path) == note.absolute
     assert note in scan(mixed).found
     assert locate(mixed, note.absolute) == note
-    assert document.read(note).text == "note\n"
+    assert workspace_notes.read(note).text == "note\n"
 
 
 @pytest.mark.parametrize(
@@ -396,5 +397,5 @@ def test_no_text_leads_out(tmp_path_factory, text):
 
 
 def test_the_scan_needs_nothing_but_the_standard_library():
-    code = "import sys, memory_tui.workspace.roots, memory_tui.workspace.document; print('numpy' in sys.modules)"
+    code = "import sys, memory_tui.workspace.roots, memory_tui.workspace.notes; print('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.errors import PathRefused
-from memory_tui.workspace import sources, transcripts
-from memory_tui.workspace.redact import redact
+from memory_tui.core.errors import PathRefused
+from memory_tui.core.redaction import redact
+from memory_tui.workspace import roots as workspace_roots
+from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, locate, scan, why_path
 
 
@@ -70,14 +71,14 @@ def test_only_what_was_said_is_read(roots) -> None:
 
 
 def test_a_reader_sees_each_message_on_its_own_line_of_the_file(roots) -> None:
-    lines = sources.shown(roots, "sessions/a.jsonl").text.split("\n")
+    lines = workspace_roots.shown(roots, "sessions/a.jsonl").text.split("\n")
     assert [lines[n - 1] for n in (2, 5, 8)] == list(LINES)
     assert lines[0] == "(session, not indexed)"
     assert lines[3] == "(not JSON, skipped)"
     assert lines[5] == "(toolResult, not indexed)"
     assert lines[8] == "(something else, not indexed)"
     assert len(lines) == len(CONVERSATION.split("\n"))
-    assert sources.shown(roots, "MEMORY.md").text == "note\n"
+    assert workspace_roots.shown(roots, "MEMORY.md").text == "note\n"
 
 
 def test_an_empty_conversation_is_read_as_nothing(roots) -> None:
@@ -134,7 +135,7 @@ def test_transcripts_are_read_only_where_sources_and_folder_say_so(tmp_path, roo
 def test_nothing_else_can_be_opened_as_a_transcript(roots, tmp_path, path) -> None:
     (tmp_path / "sessions" / "link.jsonl").symlink_to(tmp_path / "sessions" / "a.jsonl")
     with pytest.raises(PathRefused):
-        sources.shown(roots, path)
+        workspace_roots.shown(roots, path)
 
 
 def test_what_an_agent_may_get_stays_as_it_was(roots) -> None:

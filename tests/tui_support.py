@@ -20,11 +20,12 @@ from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from memory_tui import demo
-from memory_tui.engine import Engine, Options
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.widgets import key_hints
-from memory_tui.tui.widgets.query_box import QueryBox
+from memory_tui.tui.widgets import status_bars
+from memory_tui.tui.widgets.query import QueryBox
 
 TODAY = dt.date(2026, 3, 20)
 NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -32,7 +33,7 @@ SMALL, LARGE = (80, 24), (120, 36)
 SCREENS = Path(__file__).parent / "screens"
 
 # A sentence stays until a test has read it, however busy the machine is.
-key_hints.SECONDS = 3600.0
+status_bars.SECONDS = 3600.0
 
 Steps = Callable[[Pilot[int]], Awaitable[None]]
 
@@ -214,7 +215,7 @@ def text_of(app: MemoryApp) -> str:
 
 def said(app: MemoryApp) -> str:
     """What the message line says."""
-    from memory_tui.tui.widgets.key_hints import KeyHints
+    from memory_tui.tui.widgets.status_bars import KeyHints
 
     return app.screen.query_one(KeyHints).said
 
@@ -253,6 +254,6 @@ def matches_screen(app: MemoryApp, name: str) -> None:
 
 def fixed_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stage times are shown as 1 ms."""
-    from memory_tui.tui.widgets import funnel
+    from memory_tui.tui.widgets import query
 
-    monkeypatch.setattr(funnel, "milliseconds", lambda _value: "1.0")
+    monkeypatch.setattr(query, "milliseconds", lambda _value: "1.0")

@@ -1,4 +1,4 @@
-"""The command that writes settings into a configuration: shown first, with a backup, and taken back by --undo."""
+"""Commands for set-up: `configure` writes settings, `doctor` checks everything."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Declare, Run, agreed, options
-from memory_tui.errors import ConfigError
+from memory_tui.cli.common import Declare, Run, agreed, at_least, opened, options
+from memory_tui.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from memory_tui.tune.patch import Patch
+    from memory_tui.doctor.check import Result
+    from memory_tui.tune.config_patch import Patch
 
 
-def add(command: Declare) -> None:
+def add_configure(command: Declare) -> None:
     """Declare the command."""
     writes = command("write-config", "write what --set and --profile ask for into openclaw.json, or into our own file")
     writes.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
@@ -22,12 +23,12 @@ def add(command: Declare) -> None:
 
 
 def _write_config(given: argparse.Namespace) -> int:
-    from memory_tui import launch
-    from memory_tui.tune.patch import patch
+    from memory_tui import plan
+    from memory_tui.tune.config_patch import patch
 
     if hasattr(given, "undo"):
         return _undo(given)
-    choices = launch.choose(options(given))
+    choices = plan.choose(options(given))
     found = patch(choices.config, choices.settings, choices.as_written())
     as_json = hasattr(given, "json")
     if not as_json:
@@ -44,24 +45,24 @@ def _write_config(given: argparse.Namespace) -> int:
 
 
 def _undo(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.config import writing
+    from memory_tui.config import config_write
+    from memory_tui.render import as_text
 
-    last = writing.last()
+    last = config_write.last()
     if last is None:
         raise ConfigError("No configuration was written that could be taken back.", "")
     if not hasattr(given, "dry_run"):
-        writing.undo(last)
+        config_write.undo(last)
     if hasattr(given, "json"):
-        report.data({"path": last.path, "undone": not hasattr(given, "dry_run"), "backup": last.backup})
+        as_text.data({"path": last.path, "undone": not hasattr(given, "dry_run"), "backup": last.backup})
     else:
         _say(f"{last.path} {'would be' if hasattr(given, 'dry_run') else 'is'} as it was before.")
     return 0
 
 
 def _show(found: Patch) -> None:
-    from memory_tui import report
-    from memory_tui.tune.patch import summary
+    from memory_tui.render import as_text
+    from memory_tui.tune.config_patch import summary
 
     _say(
         "\n".join(
@@ -70,13 +71,13 @@ def _show(found: Patch) -> None:
             else [f"{summary(change)}   at {change.place}" for change in found.changes]
         )
     )
-    report.text([f"not written: {key}: {reason}." for key, reason in found.left])
-    report.text(found.notes if found.changes else ())
-    report.text(found.diff().splitlines())
+    as_text.text([f"not written: {key}: {reason}." for key, reason in found.left])
+    as_text.text(found.notes if found.changes else ())
+    as_text.text(found.diff().splitlines())
 
 
 def _json(found: Patch, written: bool, backups: list[str]) -> None:
-    from memory_tui import report
+    from memory_tui.render import as_text
 
     data: dict[str, Any] = {
         "target": str(found.target),
@@ -87,13 +88,70 @@ def _json(found: Patch, written: bool, backups: list[str]) -> None:
         "written": written,
         "backups": backups,
     }
-    report.data(data)
+    as_text.data(data)
 
 
 def _say(text: str) -> None:
-    from memory_tui import report
+    from memory_tui.render import as_text
 
-    report.text(text.split("\n"))
+    as_text.text(text.split("\n"))
 
 
-RUN: dict[str, Run] = {"write-config": _write_config}
+RUN_CONFIGURE: dict[str, Run] = {"write-config": _write_config}
+
+_MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL", "skipped": "-   ", "no answer": "????"}
+
+
+def add_doctor(command: Declare) -> None:
+    """Declare the command."""
+    asked = command("doctor", "examine machine, notes, index, provider and settings; exit code 1 when something failed")
+    asked.add_argument(
+        "--deadline",
+        type=at_least(0.1),
+        default=20.0,
+        metavar="S",
+        help="seconds after which a check is given up (default: 20)",
+    )
+    asked.add_argument("--all", action="store_true", help="also show what is well")
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    from memory_tui.doctor import runner
+    from memory_tui.render import as_text
+
+    with opened(given) as engine:
+        engine.catch_up()
+        results = sorted(
+            runner.examine(engine, deadline=given.deadline),
+            key=lambda result: [check.key for check in runner.CHECKS].index(result.check.key),
+        )
+    code = runner.verdict(results)
+    if hasattr(given, "json"):
+        as_text.data({"ok": not code, "counts": _counts(results), "checks": [result.as_dict() for result in results]})
+        return code
+    shown = (
+        results
+        if hasattr(given, "all")
+        else [result for result in results if result.finding.state not in ("ok", "skipped")]
+    )
+    for result in shown:
+        as_text.text(_lines(result))
+    counts = ", ".join(f"{number} {state}" for state, number in _counts(results).items() if number)
+    as_text.text(
+        [f"{len(results)} checks: {counts}."]
+        + ([] if hasattr(given, "all") else ["memory-tui doctor --all shows every one of them."])
+    )
+    return code
+
+
+def _lines(result: Result) -> list[str]:
+    finding = result.finding
+    lines = [f"{_MARKS[finding.state]} {result.check.title}", f"     {finding.evidence}"]
+    return [*lines, f"     Fix: {finding.fix}"] if finding.fix else lines
+
+
+def _counts(results: list[Result]) -> dict[str, int]:
+    return {state: sum(result.finding.state == state for result in results) for state in _MARKS}
+
+
+RUN_DOCTOR: dict[str, Run] = {"doctor": _doctor}

@@ -1,8 +1,9 @@
-"""The commands that a host calls around a session: the prompt, the flush before compaction, and the hooks."""
+"""Commands for agents: the MCP server, the recall log, the prompt, the flush, the host's hooks."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime as dt
 import sys
 from dataclasses import asdict
@@ -10,18 +11,219 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.cli.common import Declare, Run, moment, opened, options, positive
-from memory_tui.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
+from memory_tui.core.errors import MemoryTuiError, PathRefused, QueryError, SettingError, Unreadable
 
 if TYPE_CHECKING:
-    from memory_tui.agent import flush
-    from memory_tui.agent.claude_code import Event
-    from memory_tui.agent.prompt import Opening
     from memory_tui.curate.budget import Host
-    from memory_tui.engine import Engine
-    from memory_tui.launch import Choices
+    from memory_tui.engine.engine import Engine
+    from memory_tui.hosts.claude_code import Event
+    from memory_tui.openclaw import flush
+    from memory_tui.openclaw.prompt import Opening
+    from memory_tui.plan import Choices
+    from memory_tui.recalls.recall_log import Log, RecallEntry
+    from memory_tui.recalls.rerun import Replay
+
+_PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
 
 
-def add(command: Declare) -> None:
+def add_server(command: Declare) -> None:
+    """Declare the commands."""
+    served = command("mcp", "serve memory_search and memory_get to an agent (MCP over standard input and output)")
+    served.add_argument(
+        "--citations",
+        choices=["auto", "on", "off"],
+        help="whether hits name their source (default: memory.citations; auto: in direct chats)",
+    )
+    served.add_argument("--session-key", metavar="KEY", help="the session that auto goes by, like agent:main:main")
+    served.add_argument(
+        "--max-chars",
+        type=positive,
+        metavar="N",
+        help="most characters of snippets in one answer (default: recall.maxInjectedChars)",
+    )
+    served.add_argument(
+        "--log-recalls",
+        action="store_true",
+        help="write down what agents ask and get, on this machine only (or recall.log=true)",
+    )
+    served.add_argument(
+        "--print-config",
+        nargs="?",
+        const="claude-code",
+        metavar="CLIENT",
+        help="print the entry for claude-code, codex or openclaw, and serve nothing",
+    )
+    logged = command("recall-log", "what agents asked, what they got, and what they would get now")
+    logged.add_argument("id", nargs="?", help="one recall, by the start of its id, or last")
+    logged.add_argument("--why", metavar="PATH[:LINE]", help="why that recall did, or did not, find this note")
+    logged.add_argument("-n", "--newest", type=positive, metavar="N", help="how many are listed (default: 20)")
+    logged.add_argument(
+        "--clear", action="store_true", help="delete the log of this workspace, and the marks of your own recalls"
+    )
+
+
+# --- the server ----------------------------------------------------------------------------------------------------
+
+
+def _mcp(given: argparse.Namespace) -> int:
+    if hasattr(given, "print_config"):
+        return _print_config(given)
+    from memory_tui.mcp import sdk
+
+    if sys.stdin.isatty():
+        sys.stderr.write(
+            "memory-tui: an agent starts this and speaks MCP to it; --print-config prints the entry for "
+            "yours. Ctrl+C ends it.\n"
+        )
+    sdk.load()
+    from memory_tui.mcp.host import Host, Wishes
+    from memory_tui.mcp.server import serve
+
+    def open_memory() -> Engine:
+        from memory_tui.engine.engine import Engine
+
+        return Engine.open(options(given))
+
+    serve(
+        Host(
+            open_memory,
+            Wishes(
+                citations=getattr(given, "citations", None),
+                session_key=getattr(given, "session_key", ""),
+                max_injected_chars=getattr(given, "max_chars", None),
+                log=True if hasattr(given, "log_recalls") else None,
+                disabled=_disabled(given),
+            ),
+        )
+    )
+    return 0
+
+
+def _disabled(given: argparse.Namespace) -> str:
+    """Why the configuration gives the agent no memory search; what is wrong with it is told at the first question."""
+    from memory_tui import plan
+
+    try:
+        return plan.choose(options(given)).config.disabled
+    except MemoryTuiError:
+        return ""
+
+
+def _print_config(given: argparse.Namespace) -> int:
+    from memory_tui.hosts import client_entries
+    from memory_tui.render import as_text
+
+    if given.print_config not in client_entries.CLIENTS:
+        raise SettingError(
+            f"There is no entry for {given.print_config!r}.", f"Choose one of {', '.join(client_entries.CLIENTS)}."
+        )
+    as_text.text(client_entries.entry(given.print_config, _arguments(given)).split("\n"))
+    return 0
+
+
+def _arguments(given: argparse.Namespace) -> list[str]:
+    """What was said on this command line, with whole paths, for another one; the workspace is named in any case."""
+    from pathlib import Path
+
+    from memory_tui import plan
+
+    words: list[str] = []
+    if not {"workspace", "agent", "config"} & vars(given).keys():
+        words += ["--workspace", str(plan.plan(options(given)).workspace.absolute())]
+    for name in (*_PASSED, "citations", "session_key", "max_chars"):
+        if hasattr(given, name):
+            value = str(getattr(given, name))
+            is_path = name in ("workspace", "config", "index")
+            words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
+    for item in getattr(given, "set", ()):
+        words += ["--set", item]
+    return words + [f"--{name.replace('_', '-')}" for name in ("read_only", "log_recalls") if hasattr(given, name)]
+
+
+# --- the log -------------------------------------------------------------------------------------------------------
+
+
+def _recall_log(given: argparse.Namespace) -> int:
+    from memory_tui import plan
+    from memory_tui.explain.trace_json import plain
+    from memory_tui.recalls import recall_log, recalled_lines
+    from memory_tui.render import as_text
+
+    workspace = plan.choose(options(given)).workspace
+    place, marked = recall_log.recall_log_path(workspace), recalled_lines.place(workspace)
+    if hasattr(given, "clear"):
+        as_text.text(
+            [
+                "Deleted." if recall_log.clear(place) else "There is no recall log.",
+                *(["The marks of your own recalls are deleted too."] if recall_log.clear(marked) else []),
+            ]
+        )
+        return 0
+    log = recall_log.read(place)
+    if hasattr(given, "id"):
+        return _one(given, _found(log, given.id))
+    if hasattr(given, "why"):
+        raise QueryError("Which recall is meant?", "Name it: memory-tui recall-log last --why PATH.")
+    newest = log.entries[-getattr(given, "newest", 20) :]
+    if hasattr(given, "json"):
+        as_text.data({"path": str(place), "recalls": plain(newest), "total": len(log.entries), "unread": log.unread})
+    else:
+        as_text.text(recalled_lines.listing(newest, log, place))
+    return 0
+
+
+def _found(log: Log, name: str) -> RecallEntry:
+    entry = log.find(name)
+    if entry is None:
+        raise QueryError(f"No recall in the log has an id like {name!r}.", "memory-tui recall-log lists them.")
+    return entry
+
+
+def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
+    """One recall: what it got, what it would get now, and why a note is, or is not, in it."""
+    from memory_tui.openclaw.prompt import SEARCH
+    from memory_tui.recalls import recalled_lines, rerun
+    from memory_tui.render import as_text
+
+    if entry.tool != SEARCH:
+        raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
+    asked = options(given)
+    from memory_tui.engine.engine import Engine
+
+    # Ages are counted from the moment of the question, unless another one was asked for.
+    with Engine.open(asked if asked.now is not None else dataclasses.replace(asked, now=entry.at)) as engine:
+        engine.plan.require_enabled()
+        engine.catch_up()
+        found = rerun.replay(engine, entry)
+        if hasattr(given, "why"):
+            return _why(given, engine, found)
+        if hasattr(given, "json"):
+            as_text.data(rerun.record(found))
+        else:
+            as_text.text(recalled_lines.replayed(found))
+    return 0
+
+
+def _why(given: argparse.Namespace, engine: Engine, found: Replay) -> int:
+    from memory_tui.explain import trace_json, why_not
+    from memory_tui.explain.counterfactuals import flips, of_answer
+    from memory_tui.render import as_text
+
+    path, line = why_not.parse(given.why)
+    answer = engine.why(found.evidence, path, line, found.settings)
+    changes = None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.with_profile)
+    questions = of_answer(engine.gather, answer)
+    if hasattr(given, "json"):
+        as_text.data(trace_json.why(answer, changes, questions))
+    else:
+        as_text.text(as_text.answer(answer, changes, questions))
+    return 0
+
+
+RUN_SERVER: dict[str, Run] = {"mcp": _mcp, "recall-log": _recall_log}
+
+
+def add_hooks(command: Declare) -> None:
     """Declare the commands."""
     prompt = command("prompt", "print what an agent is told about its memory, and the notes a session starts with")
     prompt.add_argument(
@@ -56,18 +258,18 @@ def add(command: Declare) -> None:
 
 
 def _prompt(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.agent import citations
-    from memory_tui.agent import prompt as prompts
+    from memory_tui.openclaw import prompt as prompts
+    from memory_tui.recalls import recalled_lines
+    from memory_tui.render import as_text
 
     with opened(given) as engine:
-        mode = getattr(given, "citations", "") or citations.mode_of(engine.plan.config.value("memory.citations"))
-        private = citations.chat(getattr(given, "session", "")) == "direct"
+        mode = getattr(given, "citations", "") or recalled_lines.mode_of(engine.plan.config.value("memory.citations"))
+        private = recalled_lines.chat(getattr(given, "session", "")) == "direct"
         minimal = given.mode == "minimal"
         section = _section(engine.plan, mode, minimal=minimal)
         notes = () if minimal or hasattr(given, "no_files") else _opening(engine, given, private)
     if hasattr(given, "json"):
-        report.data(
+        as_text.data(
             {
                 "section": section,
                 "citations": mode,
@@ -78,15 +280,15 @@ def _prompt(given: argparse.Namespace) -> int:
             }
         )
     else:
-        report.text("\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
+        as_text.text("\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
     return 0
 
 
 def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[Opening, ...]:
     from dataclasses import replace
 
-    from memory_tui.agent.prompt import opening
     from memory_tui.curate import budget
+    from memory_tui.openclaw.prompt import opening
 
     def read(path: str) -> str | None:
         try:
@@ -107,7 +309,7 @@ def _kept(note: Opening, host: Host) -> str:
 
 def _section(choices: Choices, mode: str, *, minimal: bool = False) -> str:
     """The recall rule; empty where the configuration gives the agent no memory search, which is said on stderr."""
-    from memory_tui.agent.prompt import recall_section
+    from memory_tui.openclaw.prompt import recall_section
 
     if choices.config.disabled:
         sys.stderr.write(f"memory-tui: {choices.config.disabled}\n")
@@ -117,7 +319,7 @@ def _section(choices: Choices, mode: str, *, minimal: bool = False) -> str:
 
 def _now(choices: Choices, given: argparse.Namespace) -> dt.datetime:
     """The time, in the time zone of the user."""
-    from memory_tui.agent.session_hook import time_zone
+    from memory_tui.openclaw.session_note import time_zone
 
     at = moment(given)
     zone = time_zone(choices.config)
@@ -130,10 +332,11 @@ def _now(choices: Choices, given: argparse.Namespace) -> dt.datetime:
 
 
 def _flush(given: argparse.Namespace) -> int:
-    from memory_tui import launch, report
-    from memory_tui.agent import flush, sessions
+    from memory_tui import plan
+    from memory_tui.openclaw import flush, sessions
+    from memory_tui.render import as_text
 
-    choices = launch.choose(options(given))
+    choices = plan.choose(options(given))
     transcript = Path(given.transcript).expanduser() if hasattr(given, "transcript") else None
     session = getattr(given, "session", "") or (transcript.stem if transcript else "")
     if not session:
@@ -142,7 +345,7 @@ def _flush(given: argparse.Namespace) -> int:
     if hasattr(given, "done"):
         sessions.State(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
         if hasattr(given, "json"):
-            report.data({"session": session, "done": True})
+            as_text.data({"session": session, "done": True})
         return 0
     rules = sessions.rules_of(choices.config)
     window = getattr(given, "context_window", 0) or sessions.window_of(choices.config, getattr(given, "model", ""))
@@ -152,17 +355,17 @@ def _flush(given: argparse.Namespace) -> int:
     decision = flush.decide(rules, asked, run, window)
     turn = _turn(rules, choices, given) if decision.flush else None
     if hasattr(given, "json"):
-        report.data({"session": session, **asdict(decision), "turn": asdict(turn) if turn else None})
+        as_text.data({"session": session, **asdict(decision), "turn": asdict(turn) if turn else None})
     else:
-        report.text([f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}."])
-        report.text(["", turn.prompt, "", turn.system_prompt] if turn else ())
+        as_text.text([f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}."])
+        as_text.text(["", turn.prompt, "", turn.system_prompt] if turn else ())
     return 0
 
 
 def _session(given: argparse.Namespace, kept: object, transcript: Path | None, limit: int) -> flush.Session:
     from dataclasses import replace
 
-    from memory_tui.agent import flush, sessions
+    from memory_tui.openclaw import flush, sessions
 
     known = kept if isinstance(kept, sessions.Kept) else sessions.Kept()
     if hasattr(given, "compactions"):
@@ -182,7 +385,7 @@ def _session(given: argparse.Namespace, kept: object, transcript: Path | None, l
 
 
 def _turn(rules: flush.Rules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
-    from memory_tui.agent import flush
+    from memory_tui.openclaw import flush
 
     now = _now(choices, given)
     return flush.turn(rules, f"{now:%Y-%m-%d}", f"{now:%Y-%m-%d %H:%M %Z}".strip())
@@ -190,12 +393,12 @@ def _turn(rules: flush.Rules, choices: Choices, given: argparse.Namespace) -> fl
 
 def _every(choices: Choices, given: argparse.Namespace) -> int:
     """How near every session of the agent is to its flush."""
-    from memory_tui import report
-    from memory_tui.agent import sessions
+    from memory_tui.openclaw import sessions
+    from memory_tui.render import as_text
 
     found = sessions.near(choices.config)
     if hasattr(given, "json"):
-        report.data(
+        as_text.data(
             [
                 {
                     "session": one.session,
@@ -207,7 +410,7 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
             ]
         )
         return 0
-    report.text(
+    as_text.text(
         [f"{one.session}: {'flush now' if one.decision.flush else 'no flush'}: {one.decision.detail}." for one in found]
         or [f"No sessions in {sessions.folder(choices.agent)}; name one with --transcript."]
     )
@@ -222,21 +425,21 @@ def _hook(given: argparse.Namespace) -> int:
 
 
 def _session_memory(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.agent import session_hook
+    from memory_tui.openclaw import session_note
+    from memory_tui.render import as_text
 
     if not hasattr(given, "transcript"):
         raise SettingError("Which conversation?", "Name its transcript with --transcript.")
     transcript = Path(given.transcript).expanduser()
-    session_hook.require(transcript)
+    session_note.require(transcript)
     with opened(given) as engine:
         path, why = _saved(
             engine, given, transcript, getattr(given, "session", transcript.stem), getattr(given, "reason", "")
         )
     if hasattr(given, "json"):
-        report.data({"path": str(path) if path else None, "slug": why})
+        as_text.data({"path": str(path) if path else None, "slug": why})
     else:
-        report.text([f"Wrote {path}." if path else "Nothing was said in this session; no note was written."])
+        as_text.text([f"Wrote {path}." if path else "Nothing was said in this session; no note was written."])
     return 0
 
 
@@ -244,26 +447,26 @@ def _saved(
     engine: Engine, given: argparse.Namespace, transcript: Path, session: str, reason: str
 ) -> tuple[Path | None, str]:
     """Write the note of a session; its path (None when nothing was said), and where its name is from."""
-    from memory_tui.agent import session_hook, slug
+    from memory_tui.openclaw import session_note
 
     if engine.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
     configured = engine.plan.config.value("hooks.internal.entries.session-memory.messages")
-    count = getattr(given, "messages", 0) or (configured if isinstance(configured, int) else session_hook.MESSAGES)
-    content = session_hook.conversation(session_hook.messages(transcript, count))
+    count = getattr(given, "messages", 0) or (configured if isinstance(configured, int) else session_note.MESSAGES)
+    content = session_note.conversation(session_note.messages(transcript, count))
     if not content:
         return None, ""
-    found, why = slug.ask(content)
-    ended = session_hook.Ended(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
-    return session_hook.save(engine.workspace, ended, content, found), f"time: {why}" if why else "model"
+    found, why = session_note.ask(content)
+    ended = session_note.Ended(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
+    return session_note.save(engine.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 
 def _claude_code(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.agent import claude_code
+    from memory_tui.hosts import claude_code
+    from memory_tui.render import as_text
 
     if hasattr(given, "settings"):
-        report.data(claude_code.settings())
+        as_text.data(claude_code.settings())
         return 0
     try:
         happened = claude_code.event(sys.stdin.read())
@@ -275,20 +478,21 @@ def _claude_code(given: argparse.Namespace) -> int:
         print(f"memory-tui: {error.message}", file=sys.stderr)  # noqa: T201
         return 1
     if answer:
-        report.data(answer)
+        as_text.data(answer)
     return 0
 
 
 def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
-    from memory_tui.agent import citations, claude_code
-    from memory_tui.agent import prompt as prompts
+    from memory_tui.hosts import claude_code
+    from memory_tui.openclaw import prompt as prompts
+    from memory_tui.recalls import recalled_lines
 
     if not Path(given.workspace).is_dir():
         # A project of which nothing is remembered yet.
         return claude_code.context(prompts.recall_section("auto")) if happened.name == "SessionStart" else {}
     with opened(given) as engine:
         if happened.name == "SessionStart":
-            mode = citations.mode_of(engine.plan.config.value("memory.citations"))
+            mode = recalled_lines.mode_of(engine.plan.config.value("memory.citations"))
             fresh = tuple(note for note in _opening(engine, given, private=True) if note.day is not None)
             return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
         if happened.name == "PreCompact":
@@ -299,4 +503,4 @@ def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
     return {}
 
 
-RUN: dict[str, Run] = {"prompt": _prompt, "flush": _flush, "hook": _hook}
+RUN_HOOKS: dict[str, Run] = {"prompt": _prompt, "flush": _flush, "hook": _hook}

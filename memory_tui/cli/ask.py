@@ -1,25 +1,197 @@
-"""The commands that explain and measure: arguments, and what they do."""
+"""Commands that ask: index, search, explain, measure."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Declare, Run, at_least, opened, spoken
-from memory_tui.errors import IndexUnavailable, LabelError, SettingError
+from memory_tui.cli import provider
+from memory_tui.cli.common import Declare, Run, at_least, opened, options, positive, spoken
+from memory_tui.core.errors import IndexUnavailable, LabelError, QueryError, SettingError
+from memory_tui.core.stop_signals import Stopped
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
+    from memory_tui.index.sync import SyncReport
+    from memory_tui.render.as_text import Question
     from memory_tui.tune.evaluate import Case, Comparison, Scorecard
-    from memory_tui.tune.labels import Notebook
+    from memory_tui.tune.judgments import Notebook
+
+
+def add_daily(command: Declare) -> None:
+    """Declare the commands."""
+    index = command("index", "bring the index up to date")
+    index.add_argument("--force", action="store_true", help="read every file again")
+    index.add_argument("--dry-run", action="store_true", help="show what would be sent where, and send nothing")
+    index.add_argument("--yes", action="store_true", help="agree that the provider gets the notes of this workspace")
+    index.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished all at once")
+    status = command("status", "what is indexed, by what, and what is missing")
+    status.add_argument("--deep", action="store_true", help="also embed one text with the provider")
+    search = command("search", "ask a question")
+    search.add_argument("query", nargs="?", type=spoken, help="the question")
+    search.add_argument(
+        "--stdin", action="store_true", help='one question, or {"id","query","options"}, a line; one JSON answer a line'
+    )
+    search.add_argument("-n", "--max-results", type=positive, metavar="N", help="how many hits")
+    search.add_argument("--min-score", metavar="F", help="what a hit has to score")
+    search.add_argument("--source", choices=["memory", "sessions"], help="only hits of this source")
+    search.add_argument(
+        "--explain",
+        action="store_true",
+        help="show the arithmetic of each hit and who lost why; with --json, add the whole trace",
+    )
+    get = command("get", "print a note, or some of its lines")
+    get.add_argument("path")
+    get.add_argument("--from", dest="start", type=positive, metavar="N", help="first line")
+    get.add_argument("--lines", type=positive, metavar="N", help="how many lines")
+    command("config", "every value of the configuration, where it is from and what it does; nothing is changed")
+    why = command("why-file", "why a path is, or is not, part of the memory")
+    why.add_argument("path")
+    compared = command("compare-index", "what OpenClaw's own index holds of the notes; it is only read")
+    compared.add_argument("db", nargs="?", metavar="DB", help="its database (default: that of OpenClaw's agent)")
+
+
+def _index(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    with opened(given) as engine:
+        engine.plan.require_enabled()
+        if hasattr(given, "dry_run"):
+            return provider.dry_run(engine, as_json=hasattr(given, "json"))
+        if hasattr(given, "yes"):
+            as_text.agreed(engine.embedding.agree(how="index --yes", sync=False), as_json=hasattr(given, "json"))
+        outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
+        as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
+        return 1 if outcome.error else 0
+
+
+def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
+    """Bring the index up to date; whoever stops it is told what becomes of the work."""
+    try:
+        outcome = engine.accept_shrink() if accepts else engine.sync(force=force, reason="cli")
+        return engine.sync(force=True, reason="cli") if accepts and force else outcome
+    except Stopped as stopped:
+        stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
+        raise
+
+
+def _status(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    with opened(given) as engine:
+        as_text.status(engine.status(deep=hasattr(given, "deep")), as_json=hasattr(given, "json"))
+    return 0
+
+
+def _search(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    as_json, source = hasattr(given, "json"), getattr(given, "source", "")
+    with opened(given) as engine:
+        engine.plan.require_enabled()
+        if hasattr(given, "stdin"):
+            engine.catch_up()
+            for question in _questions(sys.stdin):
+                as_text.line(engine, question, source, explain=hasattr(given, "explain"))
+            return 0
+        if not hasattr(given, "query"):
+            raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
+        engine.catch_up()
+        as_text.search(engine, given.query, source, as_json=as_json, explain=hasattr(given, "explain"))
+    return 0
+
+
+def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[Question]:
+    """Each line as a question: a JSON object with `query`, or what is asked."""
+    import json
+
+    from memory_tui.render.as_text import Question
+
+    for text in lines:
+        text = text.rstrip("\r\n")
+        if not text.lstrip().startswith("{"):
+            if text.strip():
+                yield Question(None, text)
+            continue
+        try:
+            item = json.loads(text)
+        except ValueError as error:
+            yield Question(None, "", problem=f"not valid JSON: {error}")
+            continue
+        query, asked = item.get("query"), item.get("options") or {}
+        problem = (
+            "it has no query"
+            if not isinstance(query, str)
+            else ("" if isinstance(asked, dict) else "its options are not an object")
+        )
+        yield Question(item.get("id"), query if isinstance(query, str) else "", {} if problem else asked, problem)
+
+
+def _get(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    start = getattr(given, "start", 1)
+    with opened(given) as engine:
+        note = engine.get(given.path, start, getattr(given, "lines", None))
+    if start > max(1, note.total_lines):
+        from memory_tui.explain.wording import plural
+
+        raise SettingError(
+            f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",
+            f"Start with a line from 1 to {max(1, note.total_lines):,}.",
+        )
+    as_text.note(note, as_json=hasattr(given, "json"))
+    return 0
+
+
+def _config(given: argparse.Namespace) -> int:
+    from memory_tui import plan as plans
+    from memory_tui.render import as_text
+
+    as_text.config(plans.choose(options(given)).survey(), as_json=hasattr(given, "json"))
+    return 0
+
+
+def _why_file(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    with opened(given) as engine:
+        as_text.path(engine.why_file(given.path), as_json=hasattr(given, "json"))
+    return 0
+
+
+def _compare_index(given: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from memory_tui import plan as plans
+    from memory_tui.openclaw import compare
+    from memory_tui.render import as_text
+
+    plan = plans.plan(options(given))
+    path = Path(given.db).expanduser() if hasattr(given, "db") else None
+    outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
+    as_text.comparison(outcome, as_json=hasattr(given, "json"))
+    return {"ok": 0, "missing": 2}.get(outcome.state, 1)
+
+
+RUN_DAILY: dict[str, Run] = {
+    "index": _index,
+    "status": _status,
+    "search": _search,
+    "get": _get,
+    "config": _config,
+    "why-file": _why_file,
+    "compare-index": _compare_index,
+}
 
 FELL_SHORT = 3
 """Exit code of an evaluation that misses what was asked of it."""
 
 
-def add(command: Declare) -> None:
+def add_measures(command: Declare) -> None:
     """Declare the commands."""
     why = command("why", "why a line of a note was, or was not, recalled for a question")
     why.add_argument("query", type=spoken, help="the question")
@@ -79,13 +251,12 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _why(given: argparse.Namespace, engine: Engine) -> int:
-    from memory_tui import report
-    from memory_tui.explain import outline, place, record
-    from memory_tui.explain.flips import flips
-    from memory_tui.explain.rephrase import of_answer
-    from memory_tui.explain.whynot import against_their_index
+    from memory_tui.explain import trace_json, why_not
+    from memory_tui.explain.counterfactuals import flips, of_answer
+    from memory_tui.explain.why_not import against_their_index
+    from memory_tui.render import as_text
 
-    path, line = place.parse(given.place)
+    path, line = why_not.parse(given.place)
     answer = engine.why(engine.gather(given.query), path, line)
     if hasattr(given, "openclaw_index"):
         answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
@@ -93,16 +264,16 @@ def _why(given: argparse.Namespace, engine: Engine) -> int:
     changes = None if row is None else flips(answer.evidence, engine.settings, row, engine.with_profile)
     questions = of_answer(engine.gather, answer)
     if hasattr(given, "json"):
-        report.data(record.why(answer, changes, questions))
+        as_text.data(trace_json.why(answer, changes, questions))
     else:
-        report.text(outline.answer(answer, changes, questions))
+        as_text.text(as_text.answer(answer, changes, questions))
     return 0
 
 
 def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
     """Why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
-    from memory_tui.index import compare
-    from memory_tui.index.their_record import TheirProblem
+    from memory_tui.openclaw import compare
+    from memory_tui.openclaw.host_index import TheirProblem
 
     plan = engine.plan
     theirs = Path(path).expanduser() if path else compare.database(plan.config)
@@ -117,17 +288,17 @@ def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
 
 def _notebook(given: argparse.Namespace, engine: Engine) -> Notebook:
     """The labels that the command asks for, each where its line stands now."""
-    from memory_tui.tune import notebook, trec
+    from memory_tui.tune import judgments
 
     if hasattr(given, "topics"):
         if not hasattr(given, "labels"):
             raise SettingError("--topics are the questions of qrels.", "Name the qrels with --labels.")
-        found = trec.read(_text(given.labels), _text(given.topics))
+        found = judgments.read(_text(given.labels), _text(given.topics))
     elif hasattr(given, "labels"):
-        found = notebook.parse(_text(given.labels), given.labels)
+        found = judgments.parse(_text(given.labels), given.labels)
     else:
-        found = notebook.load(notebook.place(engine.workspace, engine.plan.own_named))
-    return notebook.settled(found, engine.read)
+        found = judgments.load(judgments.place(engine.workspace, engine.plan.own_named))
+    return judgments.settled(found, engine.read)
 
 
 def _text(path: str) -> str:
@@ -138,8 +309,8 @@ def _text(path: str) -> str:
 
 
 def _eval(given: argparse.Namespace, engine: Engine) -> int:
-    from memory_tui import report
-    from memory_tui.tune import evaluate, outline, record
+    from memory_tui.render import as_text, evaluation
+    from memory_tui.tune import evaluate
 
     floors = _floors(getattr(given, "fail_under", []))
     found = _notebook(given, engine)
@@ -152,48 +323,48 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     if compared is not None and hasattr(given, "baseline"):
         short += evaluate.regressions(compared, given.tolerance)
     if hasattr(given, "json"):
-        report.data(
+        as_text.data(
             {
-                **record.scorecard(card, engine.settings),
+                **evaluation.scorecard_data(card, engine.settings),
                 "failed": [{"metric": name, "value": value, "wanted": floor} for name, value, floor in short],
-                "comparison": record.comparison(compared) if compared else None,
+                "comparison": evaluation.comparison_data(compared) if compared else None,
             }
         )
     else:
-        report.text(outline.scorecard(card))
-        report.text(outline.comparison(compared) if compared else ())
-        report.text(outline.shortfall(*one) for one in short)
+        as_text.text(evaluation.scorecard_lines(card))
+        as_text.text(evaluation.comparison_lines(compared) if compared else ())
+        as_text.text(evaluation.shortfall(*one) for one in short)
     return FELL_SHORT if short else 0
 
 
 def _tune(given: argparse.Namespace, engine: Engine) -> int:
-    from memory_tui import report
-    from memory_tui.tune import evaluate, outline, record, sweep
+    from memory_tui.render import as_text, evaluation
+    from memory_tui.tune import evaluate, knob_search
 
     _known(given.metric)
     cases = evaluate.collect(engine.gather, _notebook(given, engine))
-    found = sweep.tune(cases, engine.settings, given.metric, given.seed)
+    found = knob_search.tune(cases, engine.settings, given.metric, given.seed)
     if hasattr(given, "json"):
-        report.data({"metric": given.metric, "questions": len(cases), **record.outcome(found)})
+        as_text.data({"metric": given.metric, "questions": len(cases), **evaluation.outcome_data(found)})
     else:
-        report.text(outline.outcome(found))
+        as_text.text(evaluation.outcome_lines(found))
     return 0
 
 
 def _noise(given: argparse.Namespace, engine: Engine) -> int:
-    from memory_tui import report
-    from memory_tui.explain import noise, noise_lines, probes
+    from memory_tui.explain import noise
+    from memory_tui.render import as_text
     from memory_tui.tune import evaluate
 
     found = _notebook(given, engine)
     cases = evaluate.collect(engine.gather, found) if found.judged else ()
-    asked = probes.ask_all(engine.gather, evaluate.probes(cases))
+    asked = noise.ask_all(engine.gather, evaluate.probes(cases))
     floor = noise.measure(asked, engine.settings)
     hits = [hit.score for hit in engine.search(given.query).recalled] if hasattr(given, "query") else []
     if hasattr(given, "json"):
-        report.data({**noise_lines.record(floor), "results": hits})
+        as_text.data({**as_text.record(floor), "results": hits})
     else:
-        report.text(noise_lines.lines(floor, hits))
+        as_text.text(as_text.lines(floor, hits))
     return 0
 
 
@@ -239,9 +410,9 @@ def _known(metric: str) -> str:
 
 def _write_qrels(path: str, found: Notebook) -> None:
     from memory_tui.core import atomic
-    from memory_tui.tune import trec
+    from memory_tui.tune import judgments
 
-    qrels, topics = trec.export(found)
+    qrels, topics = judgments.export(found)
     try:
         atomic.replace_file(Path(path), qrels.encode("utf-8"), None)
         atomic.replace_file(Path(f"{path}.topics"), topics.encode("utf-8"), None)
@@ -256,4 +427,4 @@ _ASK: dict[str, Callable[[argparse.Namespace, Engine], int]] = {
     "tune": _tune,
     "noise": _noise,
 }
-RUN: dict[str, Run] = dict.fromkeys(_ASK, _run)
+RUN_MEASURES: dict[str, Run] = dict.fromkeys(_ASK, _run)

@@ -1,4 +1,4 @@
-"""What every command needs: its options as the engine takes them, an open engine, a place among the commands."""
+"""What every command shares: its options, an open engine, its place in the table."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import SettingError
-from memory_tui.text.display import one_line
+from memory_tui.core.errors import SettingError
+from memory_tui.core.sanitize import one_line
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine, Options
+    from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Options
 
 Declare = Callable[[str, str], argparse.ArgumentParser]
 """Makes the parser of a command from its name and a line of help."""
@@ -64,7 +65,7 @@ def agreed(question: str, given: argparse.Namespace) -> bool:
 
 def options(given: argparse.Namespace) -> Options:
     """The options of the engine that `given` asks for. Raises SettingError."""
-    from memory_tui.engine import Options
+    from memory_tui.plan import Options
 
     changes = []
     for item in getattr(given, "set", ()):
@@ -101,7 +102,7 @@ def _with_claude_code(given: argparse.Namespace, workspace: str | None) -> tuple
         return workspace, extra
     from pathlib import Path
 
-    from memory_tui.agent import claude_code
+    from memory_tui.hosts import claude_code
 
     project = Path(workspace).expanduser() if workspace else Path.cwd()
     memory = claude_code.auto_memory(project)
@@ -131,8 +132,8 @@ def moment(given: argparse.Namespace) -> float | None:
 
 def opened(given: argparse.Namespace) -> Engine:
     """An engine for the command; a warning where `--extra` names nothing. Raises MemoryTuiError."""
-    from memory_tui.engine import Engine
-    from memory_tui.report import News
+    from memory_tui.engine.engine import Engine
+    from memory_tui.render.as_text import News
 
     engine = Engine.open(options(given), News())
     for named in getattr(given, "extra", ()):

@@ -1,24 +1,27 @@
-"""The commands that change notes: shown first, asked about, journaled, and taken back by undo."""
+"""Commands that change notes: each change is shown first; `undo` reverses it."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Declare, Run, agreed, options, positive, spoken
-from memory_tui.errors import EditRefused, QueryError
+from memory_tui.cli.common import Declare, Run, agreed, opened, options, positive, spoken
+from memory_tui.core.errors import EditRefused, QueryError, SettingError
 
 if TYPE_CHECKING:
+    from memory_tui.curate.changes import Change
     from memory_tui.curate.curator import Curator, Done
-    from memory_tui.curate.journal import Entry
-    from memory_tui.curate.record import Change
+    from memory_tui.curate.journal import JournalEntry
+    from memory_tui.engine.engine import Engine
+    from memory_tui.inbox.entries import Action, Suggestion
 
 _PLACE = re.compile(r"(.+?)(?::|#L)(\d+)(?:-L?(\d+))?")
 
 
-def add(command: Declare) -> None:
+def add_changes(command: Declare) -> None:
     """Declare the commands."""
     remember = command("remember", "write a line with the time into today's log")
     remember.add_argument("text", type=spoken, help="what to remember; - reads it from standard input")
@@ -45,10 +48,11 @@ def add(command: Declare) -> None:
 
 def _curator(given: argparse.Namespace) -> Curator:
     """The curator, after what an earlier process left half done is settled."""
-    from memory_tui import launch, report
-    from memory_tui.engine.curating import curator
+    from memory_tui import plan
+    from memory_tui.curate.curator import curator
+    from memory_tui.render import as_text
 
-    found = curator(launch.plan(options(given)))
+    found = curator(plan.plan(options(given)))
     try:
         settled = found.recover()
     except EditRefused:
@@ -57,7 +61,7 @@ def _curator(given: argparse.Namespace) -> Curator:
         # Who only looks is shown what is there; the journal names the change that was cut off.
         settled = ()
     if not hasattr(given, "json"):
-        report.text(f"{entry.title}: {entry.reason}." for entry in settled)
+        as_text.text(f"{entry.title}: {entry.reason}." for entry in settled)
     return found
 
 
@@ -99,12 +103,12 @@ def _make(curator: Curator, change: Change, given: argparse.Namespace) -> int:
 
 def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> bool:
     """Show the change, and whether it is to be made. Raises EditRefused when nobody says yes."""
-    from memory_tui import report
     from memory_tui.curate import diff
+    from memory_tui.render import as_text
 
     as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
     if not as_json:
-        report.text([change.title, *change.notes, *diff.text(change).splitlines()])
+        as_text.text([change.title, *change.notes, *diff.text(change).splitlines()])
     if dry or (as_json and not hasattr(given, "yes")):
         return False
     if not read_only and not agreed("Write this?", given):
@@ -113,12 +117,12 @@ def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> b
 
 
 def _finish(change: Change, done: Done | None, given: argparse.Namespace) -> int:
-    from memory_tui import report
     from memory_tui.curate import diff
+    from memory_tui.render import as_text
 
     if hasattr(given, "json"):
         shown = change if done is None else done.change
-        report.data(
+        as_text.data(
             {
                 "kind": shown.kind,
                 "title": shown.title,
@@ -134,13 +138,13 @@ def _finish(change: Change, done: Done | None, given: argparse.Namespace) -> int
         kept = f" What others wrote meanwhile is kept: {', '.join(done.merged)}." if done.merged else ""
         way = f"memory-tui undo {done.entry.id} takes it back."
         again = {"undo": "memory-tui redo makes it again.", "redo": "memory-tui undo takes it back."}
-        report.text([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
+        as_text.text([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
     return 0
 
 
 def _journal(given: argparse.Namespace) -> int:
-    from memory_tui import report
     from memory_tui.curate import diff
+    from memory_tui.render import as_text
 
     curator = _curator(given)
     if hasattr(given, "show"):
@@ -149,18 +153,18 @@ def _journal(given: argparse.Namespace) -> int:
             raise EditRefused(f"The journal has no change {given.show}.", "memory-tui journal lists them.")
         change = curator.change_of(entry)
         if hasattr(given, "json"):
-            report.data({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
+            as_text.data({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
         else:
-            report.text([_line(entry, _undoable(curator)), *diff.text(change).splitlines()])
+            as_text.text([_line(entry, _undoable(curator)), *diff.text(change).splitlines()])
         return 0
     path = given.path if hasattr(given, "path") else None
     entries = [entry for entry in reversed(curator.journal.entries()) if path is None or path in entry.paths]
     undoable = _undoable(curator)
     if hasattr(given, "json"):
-        report.data({"folder": str(curator.journal.folder), "changes": [_row(entry, undoable) for entry in entries]})
+        as_text.data({"folder": str(curator.journal.folder), "changes": [_row(entry, undoable) for entry in entries]})
     else:
         nothing = f"{path} was not changed with memory-tui." if path else "Nothing was changed so far."
-        report.text([_line(entry, undoable) for entry in entries] or [nothing])
+        as_text.text([_line(entry, undoable) for entry in entries] or [nothing])
     return 0
 
 
@@ -168,7 +172,7 @@ def _undoable(curator: Curator) -> set[int]:
     return {entry.id for entry in curator.undoable()}
 
 
-def _row(entry: Entry, undoable: set[int]) -> dict[str, Any]:
+def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
     return {
         "id": entry.id,
         "at": entry.at,
@@ -183,7 +187,7 @@ def _row(entry: Entry, undoable: set[int]) -> dict[str, Any]:
     }
 
 
-def _line(entry: Entry, undoable: set[int]) -> str:
+def _line(entry: JournalEntry, undoable: set[int]) -> str:
     import datetime as dt
 
     when = dt.datetime.fromtimestamp(entry.at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -198,15 +202,15 @@ def _line(entry: Entry, undoable: set[int]) -> str:
 def _budget(given: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from memory_tui import report
+    from memory_tui.render import as_text
 
     curator = _curator(given)
     name, found = curator.plan.memory(), curator.plan.budget()
     if hasattr(given, "json"):
-        report.data({"path": name, "hosts": [{**asdict(each), "sentence": each.sentence} for each in found]})
+        as_text.data({"path": name, "hosts": [{**asdict(each), "sentence": each.sentence} for each in found]})
     else:
         first = found[0]
-        report.text(
+        as_text.text(
             [
                 f"{name}: {first.lines:,} lines, {first.bytes:,} bytes, about {first.tokens:,} tokens",
                 *(f"{each.sentence} The limit is of {each.host.origin}." for each in found),
@@ -215,7 +219,7 @@ def _budget(given: argparse.Namespace) -> int:
     return 0
 
 
-RUN: dict[str, Run] = {
+RUN_CHANGES: dict[str, Run] = {
     "remember": _remember,
     "promote": _promote,
     "undo": _undo,
@@ -224,3 +228,129 @@ RUN: dict[str, Run] = {
     "budget": _budget,
     "archive": _archive,
 }
+
+_DAY_SECONDS = 86_400.0
+_MOST_DAYS = 36_500
+_ACTIONS = ("merge", "delete", "demote", "trash-note", "rename", "archive-note", "keep", "snooze", "reopen")
+
+
+def add_inbox(command: Declare) -> None:
+    """Declare the command."""
+    inbox = command("inbox", "what in the notes should be looked at: repeats, secrets, passed dates, dead paths, junk")
+    inbox.add_argument("--do", choices=_ACTIONS, metavar="ACTION", help=f"carry out one of {', '.join(_ACTIONS)}")
+    inbox.add_argument("--id", metavar="ID", help="on the suggestion of this id")
+    inbox.add_argument("--days", type=_days, default=7.0, metavar="N", help="snooze: for how long (default: 7)")
+    inbox.add_argument("--kind", metavar="KIND", help="only suggestions of this kind, such as 'secret'")
+    inbox.add_argument("--yes", action="store_true", help="do not ask before a note is changed")
+
+
+def _days(text: str) -> float:
+    """A number of days above 0, as an argument's type."""
+    try:
+        days = float(text)
+    except ValueError:
+        days = 0.0
+    if not 0 < days <= _MOST_DAYS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from above 0 to {_MOST_DAYS:,}")
+    return days
+
+
+def _inbox(given: argparse.Namespace) -> int:
+    if hasattr(given, "do") != hasattr(given, "id"):
+        raise SettingError("--do and --id belong together.", "For instance: memory-tui inbox --id 3f9a12 --do merge.")
+    kind = _kind(given.kind) if hasattr(given, "kind") else None
+    with opened(given) as engine:
+        engine.catch_up()
+        if getattr(given, "do", "") == "reopen":
+            return _reopen(given, engine)
+        found = engine.inbox()
+        if hasattr(given, "do"):
+            return _do(given, engine, _named(found, given.id))
+        _list(given, [one for one in found if kind in (None, one.kind)], kind)
+    return 0
+
+
+def _kind(text: str) -> str:
+    """The kind that `text` names, with or without hyphens. Raises SettingError."""
+    from memory_tui.inbox.entries import TITLES
+
+    found = text.strip().lower().replace("-", " ").replace("_", " ")
+    if found not in TITLES:
+        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(TITLES)}.")
+    return found
+
+
+def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) -> None:
+    from memory_tui.inbox.entries import TITLES
+    from memory_tui.render import as_text
+
+    if hasattr(given, "json"):
+        as_text.data([{"id": one.id, **asdict(one)} for one in found])
+        return
+    for one in found:
+        as_text.text([f"{one.id}  {one.place}  {TITLES[one.kind]}", f"    {one.reason}"])
+        as_text.text([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
+        as_text.text([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
+    of = f" of the kind {kind}" if kind else ""
+    as_text.text([f"{len(found)} to look at{of}." if found else f"Nothing{of} needs to be looked at."])
+
+
+def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
+    fitting = [one for one in found if one.id.startswith(identifier)]
+    if len(fitting) != 1:
+        raise EditRefused(
+            f"{'No' if not fitting else 'More than one'} open suggestion has the id {identifier!r}.",
+            "memory-tui inbox lists them.",
+        )
+    return fitting[0]
+
+
+def _reopen(given: argparse.Namespace, engine: Engine) -> int:
+    """Take back that a suggestion was kept or put off."""
+    from memory_tui.render import as_text
+
+    fitting = [name for name in engine.decisions.decided() if name.startswith(given.id)]
+    if len(fitting) != 1:
+        raise EditRefused(
+            f"{'Nothing' if not fitting else 'More than one thing'} with the id {given.id!r} was kept or put off.",
+            "The id is the one that memory-tui inbox showed when it was decided.",
+        )
+    engine.decisions.reopen(fitting[0])
+    if hasattr(given, "json"):
+        as_text.data({"id": fitting[0], "done": "reopen"})
+    else:
+        as_text.text([f"{fitting[0]} is open again."])
+    return 0
+
+
+def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
+    from memory_tui.curate import diff
+    from memory_tui.inbox import examine
+    from memory_tui.render import as_text
+
+    action: Action = next((name for name in one.actions if name.replace(" ", "-") == given.do), "keep")
+    if action.replace(" ", "-") != given.do:
+        raise EditRefused(f"{given.do} is nothing that can be done about this.", f"There is {', '.join(one.actions)}.")
+    back = f"memory-tui inbox --id {one.id} --do reopen takes it back."
+    if action == "keep":
+        engine.decisions.keep(one)
+        said = f"Kept; {back}"
+    elif action == "snooze":
+        engine.decisions.snooze(one, engine.now() + given.days * _DAY_SECONDS)
+        said = f"Put off for {given.days:g} days; {back}"
+    else:
+        change = examine.change(one, action, engine.curator.plan)
+        if not hasattr(given, "json"):
+            as_text.text([change.title, *change.notes, *map(str, diff.masked_lines(change))])
+        if not agreed("Change these notes?", given):
+            raise EditRefused("Nothing was changed.", "Say --yes to change notes without being asked.")
+        number = engine.curator.apply(change).entry.id
+        said = f"Written as change {number}; memory-tui undo {number} takes it back."
+    if hasattr(given, "json"):
+        as_text.data({"id": one.id, "done": given.do})
+    else:
+        as_text.text([said])
+    return 0
+
+
+RUN_INBOX: dict[str, Run] = {"inbox": _inbox}

@@ -1,19 +1,147 @@
-"""The engine without a screen: text for people, `--json` for programs, and documented exit codes."""
+"""The command line reads its arguments, runs one command, returns its exit code."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
-from memory_tui import __version__, stop_signals
-from memory_tui.cli import agent, app, basic, configure, curate, doctor, hooks, inbox, inquire, manual, provider
-from memory_tui.cli.common import Run
-from memory_tui.errors import MemoryTuiError, SettingError
+from memory_tui import __version__
+from memory_tui.cli import admin, agent, ask, curate, provider
+from memory_tui.cli.common import Declare, Run, moment, options, spoken
+from memory_tui.core import stop_signals
+from memory_tui.core.errors import MemoryTuiError, SettingError
 
-_GROUPS = (app, basic, inquire, configure, curate, agent, hooks, doctor, inbox, provider, manual)
-_RUN: dict[str, Run] = {name: run for group in _GROUPS for name, run in group.RUN.items()}
+if TYPE_CHECKING:
+    from memory_tui.plan import Options
+
+
+def add_open(command: Declare) -> None:
+    """Declare the commands."""
+    bare = command("open", "open the app; the default, so that `memory-tui PATH` opens a workspace")
+    bare.add_argument("path", nargs="?", help="the workspace")
+    sample = command("demo", "open the app on a copy of the sample workspace")
+    for opens in (bare, sample):
+        opens.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
+
+
+def _open(given: argparse.Namespace) -> int:
+    if hasattr(given, "path") and hasattr(given, "workspace"):
+        raise SettingError("Both a path and --workspace were given.", "Give one of them.")
+    return _run(options(given), getattr(given, "query", ""))
+
+
+def _demo(given: argparse.Namespace) -> int:
+    import datetime as dt
+    from dataclasses import replace
+
+    from memory_tui.core import atomic
+    from memory_tui.demo import demo
+
+    if hasattr(given, "workspace") or hasattr(given, "config"):
+        raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
+    now = moment(given)
+    today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
+    with demo.own() as folder:
+        workspace, config = demo.materialize(folder / "workspace", today), folder / "config.json"
+        atomic.create_file(config, b"{}\n")
+        given_here = options(given)
+        # Its folder is gone when it ends, so nobody would find the marks of it again.
+        changes = (("recall.marks", "false"), *given_here.changes)
+        chosen = replace(given_here, workspace=str(workspace), config=str(config), changes=changes)
+        if chosen.index is None:
+            chosen = replace(chosen, index=str(folder / "index.sqlite"))
+        return _run(chosen, getattr(given, "query", ""), demo.SUGGESTED)
+
+
+def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
+    from pathlib import Path
+
+    from memory_tui import plan
+
+    # The screen is drawn on stderr.
+    terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+    if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
+        # What is wrong with the workspace comes first: nobody needs a terminal to be told.
+        plan.plan(chosen)
+    if not terminal:
+        raise MemoryTuiError(
+            "The app needs a terminal, and this is not one.",
+            "Use a command such as memory-tui search; memory-tui --help lists them.",
+        )
+    if os.environ.get("TERM") == "dumb":
+        raise MemoryTuiError(
+            "This terminal cannot show the app: TERM is dumb.",
+            "Use a command such as memory-tui search, or another terminal.",
+        )
+    from memory_tui.tui.app import run
+
+    return run(chosen, query, suggestions)
+
+
+RUN_OPEN: dict[str, Run] = {"open": _open, "demo": _demo}
+
+
+def add_help(command: Declare) -> None:
+    """Declare the command."""
+    command("help", "list the pages of the manual, or print one").add_argument("topic", nargs="?", metavar="TOPIC")
+
+
+def _help(given: argparse.Namespace) -> int:
+    from memory_tui import manual
+
+    topic = getattr(given, "topic", None)
+    if topic:
+        body = manual.text(topic)
+        if hasattr(given, "json"):
+            from memory_tui.render import as_text
+
+            as_text.data({"topic": topic, "text": body})
+        else:
+            sys.stdout.write(body)
+        return 0
+    pages = manual.topics()
+    if hasattr(given, "json"):
+        from memory_tui.render import as_text
+
+        as_text.data({"topics": pages})
+        return 0
+    sys.stdout.write("memory-tui help TOPIC prints a page of the manual:\n\n")
+    for name, title in pages.items():
+        sys.stdout.write(f"  {name:<14} {title}\n")
+    return 0
+
+
+RUN_HELP: dict[str, Run] = {"help": _help}
+
+_DECLARE: tuple[Callable[[Declare], None], ...] = (
+    add_open,
+    ask.add_daily,
+    ask.add_measures,
+    admin.add_configure,
+    curate.add_changes,
+    agent.add_server,
+    agent.add_hooks,
+    admin.add_doctor,
+    curate.add_inbox,
+    provider.add,
+    add_help,
+)
+_RUN: dict[str, Run] = {
+    **RUN_OPEN,
+    **ask.RUN_DAILY,
+    **ask.RUN_MEASURES,
+    **admin.RUN_CONFIGURE,
+    **curate.RUN_CHANGES,
+    **agent.RUN_SERVER,
+    **agent.RUN_HOOKS,
+    **admin.RUN_DOCTOR,
+    **curate.RUN_INBOX,
+    **provider.RUN,
+    **RUN_HELP,
+}
 
 EXIT_CODES = """exit codes:
   0  done; an answer without hits is an answer
@@ -67,8 +195,8 @@ def build_parser() -> argparse.ArgumentParser:
             name, help=text, description=text, parents=[shared], argument_default=argparse.SUPPRESS
         )
 
-    for group in _GROUPS:
-        group.add(command)
+    for declare in _DECLARE:
+        declare(command)
     return parser
 
 
@@ -142,10 +270,10 @@ def _speak_utf8() -> None:
 
 
 def _fail(error: MemoryTuiError, *, as_json: bool) -> int:
-    from memory_tui.text.display import one_line
+    from memory_tui.core.sanitize import one_line
 
     if as_json:
-        from memory_tui.report import dumps
+        from memory_tui.render.as_text import dumps
 
         print(dumps({"error": error.as_dict()}, 2))  # noqa: T201
 

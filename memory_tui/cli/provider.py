@@ -1,4 +1,4 @@
-"""The command `provider`: who makes the vectors, one real call, and the word that notes may go there or no longer."""
+"""The command `provider` lists embedding providers, tests one, approves one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.cli.common import Declare, Run, opened
-from memory_tui.embed.who import as_recorded
+from memory_tui.providers.serving import as_recorded
 
 if TYPE_CHECKING:
-    from memory_tui.consent import Agreement
-    from memory_tui.embed.links import LinkState
-    from memory_tui.embed.who import Who
-    from memory_tui.engine import Engine
-    from memory_tui.forecast import Forecast
+    from memory_tui.approval import Agreement
+    from memory_tui.engine.costs import Forecast
+    from memory_tui.engine.engine import Engine
+    from memory_tui.providers.chain_member import LinkState
+    from memory_tui.providers.serving import Who
 
 _ALL = "all"
 
@@ -39,8 +39,8 @@ def add(command: Declare) -> None:
 
 
 def _provider(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
+    from memory_tui.render import as_text
 
     with opened(given) as engine:
         embedding = engine.embedding
@@ -54,23 +54,23 @@ def _provider(given: argparse.Namespace) -> int:
         agreements, who = embedding.agreements(), embedding.who()
         links = tuple(as_recorded(link, who) for link in embedding.links())
         if hasattr(given, "json"):
-            report.data(
+            as_text.data(
                 {
                     "requested": engine.plan.provider,
                     "origin": engine.plan.provider_origin,
-                    "links": [record.plain(link) for link in links],
+                    "links": [trace_json.plain(link) for link in links],
                     "who": who.as_dict(),
                     "fallback": who.instead,
-                    "agreements": [record.plain(made) for made in agreements],
-                    "agreed": record.plain(agreed) if agreed else None,
-                    "revoked": [record.plain(made) for made in revoked],
+                    "agreements": [trace_json.plain(made) for made in agreements],
+                    "agreed": trace_json.plain(agreed) if agreed else None,
+                    "revoked": [trace_json.plain(made) for made in revoked],
                     "test": tried,
                 }
             )
         else:
-            report.text(_lines(engine, who, links, agreements, revoked, agreed))
+            as_text.text(_lines(engine, who, links, agreements, revoked, agreed))
             if tried is not None:
-                report.text(_tried(tried))
+                as_text.text(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
 
 
@@ -127,16 +127,16 @@ def _time(at: float) -> str:
 
 def dry_run(engine: Engine, *, as_json: bool) -> int:
     """Print what an index run would send where; sends nothing. Returns the exit code."""
-    from memory_tui import report
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
+    from memory_tui.render import as_text
 
     found = engine.embedding.forecast()
     if as_json:
-        report.data(record.plain(found) if found else None)
+        as_text.data(trace_json.plain(found) if found else None)
     elif found is None:
-        report.text(["No provider is asked for: nothing is sent, and search goes by words alone."])
+        as_text.text(["No provider is asked for: nothing is sent, and search goes by words alone."])
     else:
-        report.text(_forecast(found))
+        as_text.text(_forecast(found))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""OpenClaw's agents: who there is, who is the default, and in which folder the notes of each are."""
+"""OpenClaw's agents: their names, the default one, the folder of each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memory_tui.config.environment import Environment
-from memory_tui.config.places import default_workspace, expand, state_folder
-from memory_tui.config.record import MAIN, Agent, Place, Problem, only_agent
-from memory_tui.config.tree import Node
+from memory_tui.config.json5 import Node
+from memory_tui.config.model import MAIN, Agent, Place, Problem, only_agent
+from memory_tui.config.places import Environment, default_workspace, expand, state_folder
 
 
 @dataclass(frozen=True, slots=True)

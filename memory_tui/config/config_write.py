@@ -1,4 +1,4 @@
-"""Writing a configuration file: only if it is still what was read, in one step, with a backup that undo brings back."""
+"""A configuration file is written in one step, with a backup that undo restores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_tui.core import atomic
-from memory_tui.errors import ConfigError
+from memory_tui.core.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""JSON5 as a tree that remembers where each value stands: messages name the line, a later edit finds the characters.
+"""JSON5 becomes a tree that remembers the position of each value.
 
 Read here and not by a package because the pure Python reader of JSON5 that keeps positions takes two seconds for
 100 KB and a quarter of a second to be imported, on every command.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from memory_tui.errors import ConfigError
+from memory_tui.core.errors import ConfigError
 
 MAX_DEPTH = 200
 
@@ -116,7 +116,7 @@ class Node:
         return self.value
 
 
-def parse(source: Source) -> Node:
+def parse_json5(source: Source) -> Node:
     """The tree of `source`. Raises ConfigError with line and column where it stops being JSON5."""
     reader = _Reader(source)
     root = reader.value(reader.skip(0), 0)

@@ -1,4 +1,4 @@
-"""Change values in a JSON5 text and nothing else: every byte outside the values and their new lines stays as it is."""
+"""A JSON5 text gets new values; every other byte stays as it is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memory_tui.config.tree import Node
-from memory_tui.settings import Scalar
+from memory_tui.config.json5 import Node
+from memory_tui.core.settings import Scalar
 
 _SPACES = re.compile(r"[ \t]*")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)

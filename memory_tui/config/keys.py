@@ -1,4 +1,4 @@
-"""Every documented key of OpenClaw's memory, once: its type, its default, what it means, and what it does here.
+"""Every documented key of OpenClaw's memory: its type, default, meaning, effect here.
 
 The keys are those of 2026.3.13 and of 2026.9.6; those that memory-tui can change while it runs are its knobs, and
 only named here.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from memory_tui.settings import BY_KEY
+from memory_tui.core.settings import BY_KEY
 
 Kind = Literal[
     "knob",

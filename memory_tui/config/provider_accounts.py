@@ -1,4 +1,4 @@
-"""What OpenClaw is told of a provider for everything that uses it: `models.providers.<id>` and its auth profiles.
+"""The accounts of providers that OpenClaw shares: `models.providers`, auth profiles.
 
 Of the logins in `auth-profiles.json` those of type `api_key` are read, as for embeddings in OpenClaw; a login by OAuth
 embeds nothing there either. From 2026.8 on logins can be in OpenClaw's own database, which is not opened.
@@ -13,13 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from memory_tui.config.json5 import Node, Source, parse_json5
 from memory_tui.config.places import expand, state_folder
-from memory_tui.config.secrets import FoundSecret
-from memory_tui.config.tree import Node, Source, parse
-from memory_tui.errors import ConfigError
+from memory_tui.config.secret_refs import FoundSecret
+from memory_tui.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from memory_tui.config.record import Config
+    from memory_tui.config.model import Config
 
 IDS: Mapping[str, str] = MappingProxyType(
     {"openai": "openai", "gemini": "google", "voyage": "voyage", "mistral": "mistral", "ollama": "ollama"}
@@ -81,7 +81,7 @@ def _profiles(path: Path) -> Iterator[tuple[str, Node]]:
     """Name and content of every login in `path`; none where it is not there or cannot be understood."""
     try:
         with path.open("rb") as file:
-            tree = parse(Source(path, file.read(_MAX_BYTES).decode("utf-8", "replace")))
+            tree = parse_json5(Source(path, file.read(_MAX_BYTES).decode("utf-8", "replace")))
     except (OSError, ConfigError):
         # Most people have none, and one that cannot be read is as good as none for looking a key up.
         return

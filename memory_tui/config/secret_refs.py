@@ -1,4 +1,4 @@
-"""Secrets of a configuration: written out, named by a variable, in a file, or made by a command, which is never run.
+"""A secret of a configuration is looked up when it is needed; it is never shown, never run.
 
 A secret is looked up when somebody asks for it, is never part of a repr, a message or a listing, and is never stored.
 The forms are those of OpenClaw's secret references: `{source, provider, id}`, `"${NAME}"`, `"$NAME"`, or plain text.
@@ -13,9 +13,8 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memory_tui.config.environment import Environment
-from memory_tui.config.places import expand
-from memory_tui.config.tree import Node
+from memory_tui.config.json5 import Node
+from memory_tui.config.places import Environment, expand
 
 _SHORT = re.compile(
     r"(?:\$\{(?P<a>NAME)\}|\$(?P<b>NAME)|secretref-env:(?P<c>NAME))".replace("NAME", "[A-Z][A-Z0-9_]{0,127}")

@@ -1,4 +1,4 @@
-"""Days that a query names."""
+"""The days that a query names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine tells a listener; listeners are called on the thread that made the news, so they must be quick."""
+"""Events tell a listener what the engine does; a listener runs on the engine's thread, so it returns at once."""
 
 from __future__ import annotations
 

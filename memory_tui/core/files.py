@@ -1,4 +1,4 @@
-"""What kind of file system a file lies on, as far as that matters to SQLite."""
+"""The kind of file system that holds a file, as far as SQLite must know it."""
 
 from __future__ import annotations
 
@@ -80,3 +80,14 @@ def full(path: Path) -> str:
         f" (the file system that holds {path.parent} has {state.f_bavail * state.f_frsize / 1e6:,.0f} of "
         f"{state.f_blocks * state.f_frsize / 1e6:,.0f} MB left)"
     )
+
+
+TICK_NS = 20_000_000
+"""Longest step of a file system's clock: a note saved twice within it can have one modification time for both."""
+SKEW_NS = 2_000_000_000
+"""A time further ahead than this was set by somebody, it is not the tick of a save."""
+
+
+def unmoved(mtime_ns: int, read_ns: int) -> bool:
+    """Whether a note saved at `mtime_ns` and read at `read_ns` would have another time, had it been saved since."""
+    return not -TICK_NS < mtime_ns - read_ns < SKEW_NS

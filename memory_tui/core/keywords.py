@@ -1,4 +1,4 @@
-"""The words of a question that are worth looking for one by one, as OpenClaw picks them when it has no vectors.
+"""The keywords of a query, chosen as OpenClaw chooses them without vectors.
 
 Scripts are told apart by segment: Japanese by its kana, Chinese, Korean, and everything else as it stands. The stop
 words of seven languages come from the package `stop-words`, whose lists are longer than those of the original.
@@ -11,7 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from memory_tui.text import js, words
+from memory_tui.core import jsstring
+from memory_tui.core import tokens as core_tokens
 
 STOP_LANGUAGES = ("en", "es", "pt", "ar", "zh", "ko", "ja")
 """A word listed in any of these is not searched for (OpenClaw from 2026.2.22)."""
@@ -61,7 +62,7 @@ def stop_words(language: str) -> frozenset[str]:
     English is lunr's short list: the long one of `stop-words` holds hundreds of words that the original searches for.
     """
     if language == "en":
-        return words.function_words()
+        return core_tokens.function_words()
     from stop_words import get_stop_words
 
     return frozenset(word.lower() for word in get_stop_words(language))
@@ -82,7 +83,7 @@ def keywords(query: str, *, trigram: bool = False) -> tuple[str, ...]:
 
 def tokens(query: str, *, trigram: bool = False) -> list[str]:
     """What `keywords` chooses from: segments between spaces and punctuation, cut further by their script."""
-    return [token for segment in _segments(js.trim(query.lower())) for token in _cut(segment, trigram)]
+    return [token for segment in _segments(jsstring.trim(query.lower())) for token in _cut(segment, trigram)]
 
 
 def is_keyword(token: str) -> bool:
@@ -97,7 +98,7 @@ def is_keyword(token: str) -> bool:
 def _segments(text: str) -> Iterator[str]:
     start = 0
     for at, character in enumerate(text):
-        if character in js.WHITESPACE or unicodedata.category(character)[0] == "P":
+        if character in jsstring.WHITESPACE or unicodedata.category(character)[0] == "P":
             if at > start:
                 yield text[start:at]
             start = at + 1

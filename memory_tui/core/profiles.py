@@ -1,4 +1,4 @@
-"""What each scoring profile sets, as data: the values of the shared knobs, and the rules that no knob changes.
+"""A scoring profile as data: values of the shared knobs, rules that no knob can set.
 
 `openclaw-2026.3` and `openclaw-2026.2` are the documented behaviour of those releases; `recommended` is what measured
 best on labelled chat logs at low cost.
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from memory_tui.errors import SettingError
-from memory_tui.settings import Scalar, Settings, Value
+from memory_tui.core.errors import SettingError
+from memory_tui.core.settings import Scalar, Settings, Value
 
 OPENCLAW = "openclaw-2026.3"
 OWN = "recommended"

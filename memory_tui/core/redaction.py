@@ -1,4 +1,4 @@
-"""Secrets in conversations, masked as OpenClaw masks them before it keeps a transcript.
+"""Redaction masks secrets of a conversation with OpenClaw's own patterns.
 
 The patterns are its documented defaults, in their order, with JavaScript's meaning: `\\w`, `\\d`, `\\b` and letter case
 are ASCII, `\\s` is JavaScript's white space.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from memory_tui.text import js
+from memory_tui.core import jsstring
 
-_SPACE = re.escape(js.WHITESPACE)
+_SPACE = re.escape(jsstring.WHITESPACE)
 _PATTERNS = tuple(
     re.compile(pattern, re.ASCII | re.IGNORECASE)
     for pattern in (
@@ -45,8 +45,8 @@ def redact(text: str) -> str:
     Text of more than 32,768 UTF-16 units is looked at in slices of 16,384, so that a secret across a cut can stay.
     """
     for pattern in _PATTERNS:
-        if js.utf16_len(text) > _LONG:
-            text = "".join(pattern.sub(_masked, part) for part in js.utf16_slices(text, _SLICE))
+        if jsstring.utf16_len(text) > _LONG:
+            text = "".join(pattern.sub(_masked, part) for part in jsstring.utf16_slices(text, _SLICE))
         else:
             text = pattern.sub(_masked, text)
     return text
@@ -61,7 +61,7 @@ def _masked(match: re.Match[str]) -> str:
 
 
 def _mask(token: str) -> str:
-    if js.utf16_len(token) < _SHORTEST_SHOWN:
+    if jsstring.utf16_len(token) < _SHORTEST_SHOWN:
         return "***"
-    units = js.utf16_slices(token, 1)
+    units = jsstring.utf16_slices(token, 1)
     return "".join((*units[: _KEPT[0]], "…", *units[-_KEPT[1] :]))

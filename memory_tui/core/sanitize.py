@@ -1,4 +1,4 @@
-"""Make any text safe to show: nothing a note holds may steer the terminal, hide itself or turn its neighbours round.
+"""Any text becomes safe to show: it cannot steer the terminal, hide itself or reorder its neighbours.
 
 What has no form of its own gets one: control pictures for C0, `<9B>` for C1, `<RLO>` for direction marks, `<ZWSP>` for
 invisible characters, U+FFFD for halves of characters. Joiners that letters and emoji need stay. Markup such as `[b]`

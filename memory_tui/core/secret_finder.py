@@ -1,4 +1,4 @@
-"""What looks like a password or key in a text: what it is and where, never the thing itself.
+"""Text that looks like a password or a key: its kind, its position, never the secret itself.
 
 Three things are looked for: keys in the form that their maker documents (detect-secrets' patterns, run on strings, and
 a table here of the services that it does not know), values after a word like password, in many languages and in

@@ -1,4 +1,4 @@
-"""Every knob once: its key, range, step, default, unit and help; and a set of values that know where they came from.
+"""Every knob: its key, range, step, default, unit, help.
 
 Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus the few that
 only memory-tui has (`recency.*`, `dateBoost`). Command line, tune strip, help and manual read this one table.
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory_tui.errors import SettingError
+from memory_tui.core.errors import SettingError
 
 Scalar = bool | int | float | str
 

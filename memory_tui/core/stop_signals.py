@@ -1,4 +1,4 @@
-"""The signals that end the program: how each is called, what is said of it, and the way out of a command."""
+"""The signals that end the program, with the sentence for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words: what a query and a chunk are made of for full-text search, in both ways that the profiles need.
+"""The words of queries as full-text search needs them, for every profile.
 
 OpenClaw's way wraps every run of letters and digits in quotes and joins them with AND. Ours (`recommended`) drops stop
 words, cuts Chinese, Japanese and Korean runs into bigrams, and joins with OR; SQLite's porter tokenizer stems.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from memory_tui.text.days import spelled
+from memory_tui.core.dates import spelled
 
 WORD = re.compile(r"\w+")
 """Runs of letters, digits and underscore: the same characters as JavaScript's `[\\p{L}\\p{N}_]+`."""

@@ -1,4 +1,4 @@
-"""How much of a note its host puts before the agent, and where exactly it cuts.
+"""The budget of a note: how much of it its host puts before the agent, where it cuts.
 
 OpenClaw keeps the head and the tail of MEMORY.md and puts a marker between: from `agents.defaults.bootstrapMaxChars`
 JavaScript characters (UTF-16 units) on, counted without white space at the end. Up to 2026.7 the head is 70 % of the
@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from memory_tui.config import Config
-from memory_tui.text import js
+from memory_tui.config.model import Config
+from memory_tui.core import jsstring
 
 MAX_CHARS = 20_000
 """OpenClaw's limit of one file where the configuration names none."""
@@ -106,8 +106,8 @@ def measure(data: bytes | None, host: Host, name: str = "MEMORY.md") -> Budget:
 
 def kept(text: str, host: Host, name: str = "MEMORY.md") -> str:
     """`text` of the note `name` as OpenClaw puts it into a prompt: whole, or head and tail around its marker."""
-    whole = text.rstrip(js.WHITESPACE)
-    length = js.utf16_len(whole)
+    whole = text.rstrip(jsstring.WHITESPACE)
+    length = jsstring.utf16_len(whole)
     if length <= host.limit:
         return text
     head, tail = shares(length, host.limit, name, newer=host.newer)
@@ -160,7 +160,7 @@ def _newer_shares(length: int, limit: int, name: str) -> tuple[int, int]:
 
 
 def _long_marker(head: int, tail: int, length: int, name: str) -> int:
-    return js.utf16_len(_marker(head, tail, length, name))
+    return jsstring.utf16_len(_marker(head, tail, length, name))
 
 
 def _marker(head: int, tail: int, length: int, name: str) -> str:
@@ -172,8 +172,8 @@ def _marker(head: int, tail: int, length: int, name: str) -> str:
 
 
 def _openclaw(text: str, host: Host, name: str) -> Budget:
-    kept = text.rstrip(js.WHITESPACE)
-    length = js.utf16_len(kept)
+    kept = text.rstrip(jsstring.WHITESPACE)
+    length = jsstring.utf16_len(kept)
     cut = None
     if length > host.limit:
         head, tail = shares(length, host.limit, name, newer=host.newer)
@@ -183,7 +183,7 @@ def _openclaw(text: str, host: Host, name: str) -> Budget:
 
 
 def _claude(text: str, host: Host) -> Budget:
-    kept = text.strip(js.WHITESPACE)
+    kept = text.strip(jsstring.WHITESPACE)
     start = text.find(kept) if kept else 0
     lines, size = kept.count("\n") + 1 if kept else 0, len(kept.encode())
     ends = [len(kept)]
@@ -218,7 +218,7 @@ def _budget(
         cut,
         lines,
         len(text.encode("utf-8", "replace")),
-        -(-js.utf16_len(text) // _UNITS_PER_TOKEN),
+        -(-jsstring.utf16_len(text) // _UNITS_PER_TOKEN),
     )
 
 
@@ -226,7 +226,7 @@ def _cut(text: str, start: int, end: int, goes_on: bool) -> Cut:
     line, column = _place(text, start)
     until = _place(text, end) if goes_on else (0, 0)
     lost = text[start:end]
-    return Cut(line, column, *until, js.utf16_len(lost), lost.count("\n") + (not lost.endswith("\n")))
+    return Cut(line, column, *until, jsstring.utf16_len(lost), lost.count("\n") + (not lost.endswith("\n")))
 
 
 def _place(text: str, at: int) -> tuple[int, int]:
@@ -236,7 +236,7 @@ def _place(text: str, at: int) -> tuple[int, int]:
 
 def _at(text: str, units: int, *, forward: bool) -> int:
     """Which character `units` UTF-16 units fall on; a halved one is lost, so it counts as behind or before the cut."""
-    if not js.has_astral(text):
+    if not jsstring.has_astral(text):
         return units
     head = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "surrogatepass")
     halved = bool(head) and "\ud800" <= head[-1] <= "\udbff"

@@ -1,4 +1,7 @@
-"""The one object a front end holds to change notes: plan a change, show it, make it, take it back.
+"""The curator plans a change, shows it, makes it, undoes it.
+
+Whose bytes they are cannot be told: an agent may have written to the note while the program had it. So the change
+says what the note was before and what it was after, and names those changes of the journal that were made meanwhile.
 
 Making a change waits for the disk, for the journal and at worst a second or two for another program, so it belongs on
 a worker thread. Planning reads one or two notes.
@@ -11,17 +14,18 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from memory_tui.curate import outside, recover, swap
+from memory_tui.core.errors import EditRefused, MemoryTuiError
+from memory_tui.core.sanitize import one_line
+from memory_tui.curate import atomic_swap, recover
+from memory_tui.curate.atomic_swap import parent
 from memory_tui.curate.budget import Host
-from memory_tui.curate.folder import parent
-from memory_tui.curate.history import History
-from memory_tui.curate.journal import KEEP_DAYS, Entry, Journal, place
+from memory_tui.curate.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
+from memory_tui.curate.git import History
+from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, place
 from memory_tui.curate.links import LinkIndex
-from memory_tui.curate.outside import Lent
-from memory_tui.curate.plans import Planner
-from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
-from memory_tui.curate.write import (
+from memory_tui.curate.note_write import (
     RECENT_SECONDS,
     STAY_SECONDS,
     Touching,
@@ -34,8 +38,71 @@ from memory_tui.curate.write import (
     stay,
     write,
 )
-from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.workspace.roots import Roots
+from memory_tui.curate.planner import Planner
+from memory_tui.workspace.roots import Roots, destination
+
+if TYPE_CHECKING:
+    from memory_tui.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """A note as another program gets it: stored and absolute path, bytes (None: not there), mode and time (ns).
+
+    `last` is the number of the journal's newest change, 0 for none.
+    """
+
+    path: str
+    absolute: str
+    before: bytes | None
+    was: tuple[int, int]
+    last: int
+
+
+def lend(roots: Roots, journal: Journal, path: str) -> Lent:
+    """The note `path` as it is now. Raises PathRefused, Unreadable, EditRefused."""
+    _root, absolute, stored = destination(roots, path)
+    # Before the note is read, so that a change which is made in between counts as made meanwhile.
+    entries = journal.entries()
+    return Lent(stored, absolute, current(roots, stored), standing(roots, stored), entries[-1].id if entries else 0)
+
+
+def came_back(roots: Roots, journal: Journal, lent: Lent, program: str) -> tuple[JournalEntry, Change] | None:
+    """Write down what became of `lent` while `program` had it; None when nothing did. Only while `locked`.
+
+    Where the journal has changes of the note from meanwhile, this one begins where the last of them ended, so that
+    each takes back its own. Raises PathRefused, Unreadable, EditRefused.
+    """
+    after = current(roots, lent.path)
+    before, others = lent.before, []
+    for entry in journal.entries():
+        for file in entry.files:
+            if entry.id > lent.last and entry.state == "done" and file.path == lent.path:
+                before = journal.text(file.after)
+                others.append(entry.id)
+    if after == before:
+        return None
+    change = Change("edit", _title(lent.path, before, after, program), (FileChange(lent.path, before, after),))
+    return journal.record(change, [lent.was], _reason(others)), change
+
+
+def _title(path: str, before: bytes | None, after: bytes | None, program: str) -> str:
+    name = one_line(program, 40)
+    if before is None:
+        return f"New note {path}, made in the outside editor {name}"
+    if after is None:
+        return f"{path} was removed while the outside editor {name} had it open"
+    return f"Edit {path} in the outside editor {name}"
+
+
+def _reason(others: list[int]) -> str:
+    """What a person should know of it, for the journal."""
+    said = "what the note held when the editor opened and when it closed, whoever wrote it"
+    if not others:
+        return said
+    numbers = ", ".join(map(str, dict.fromkeys(others)))
+    return f"{said}; it begins where change {numbers} of this journal ended, which was made meanwhile"
+
 
 _PRUNE_SECONDS = 86_400.0
 
@@ -44,7 +111,7 @@ _PRUNE_SECONDS = 86_400.0
 class Done:
     """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too."""
 
-    entry: Entry
+    entry: JournalEntry
     change: Change
     merged: tuple[str, ...]
 
@@ -133,7 +200,7 @@ class Curator:
 
     def lend(self, path: str) -> Lent:
         """A note that another program is about to get, for `came_back`. Raises PathRefused, Unreadable, EditRefused."""
-        return outside.lend(self.roots, self.journal, path)
+        return lend(self.roots, self.journal, path)
 
     def came_back(self, lent: Lent, program: str) -> Done | None:
         """Keep what became of a note while `program` had it as one change; None when it is as it was.
@@ -143,13 +210,13 @@ class Curator:
         with self.journal.locked():
             recover.recover(self.roots, self.journal)
             self._prune()
-            kept = outside.came_back(self.roots, self.journal, lent, program)
+            kept = came_back(self.roots, self.journal, lent, program)
         if kept is None:
             return None
         self._tell((lent.path,))
         return Done(*kept, ())
 
-    def recover(self) -> tuple[Entry, ...]:
+    def recover(self) -> tuple[JournalEntry, ...]:
         """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
         if self.read_only or not any(e.state == "intent" or e.left for e in self.journal.entries()):
             return ()
@@ -160,7 +227,7 @@ class Curator:
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
-    def history(self, path: str | None = None) -> tuple[Entry, ...]:
+    def history(self, path: str | None = None) -> tuple[JournalEntry, ...]:
         """The changes that were made, newest first; with `path` only those of one note."""
         return tuple(
             entry
@@ -168,15 +235,15 @@ class Curator:
             if entry.state == "done" and (path is None or path in entry.paths)
         )
 
-    def undoable(self) -> tuple[Entry, ...]:
+    def undoable(self) -> tuple[JournalEntry, ...]:
         """The changes that can be taken back, the next one first."""
         return tuple(reversed(_stacks(self.journal.entries())[0]))
 
-    def redoable(self) -> tuple[Entry, ...]:
+    def redoable(self) -> tuple[JournalEntry, ...]:
         """The changes that can be made again, the next one first."""
         return tuple(reversed(_stacks(self.journal.entries())[1]))
 
-    def drafts(self) -> tuple[Entry, ...]:
+    def drafts(self) -> tuple[JournalEntry, ...]:
         """Texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
         return tuple(entry for entry in reversed(self.journal.entries()) if entry.state == "draft")
 
@@ -188,29 +255,29 @@ class Curator:
                 raise EditRefused(f"There is no draft {number}.", "The journal lists the drafts.")
             self.journal.forget(found)
 
-    def trash(self) -> tuple[Entry, ...]:
+    def trash(self) -> tuple[JournalEntry, ...]:
         """Notes and lines that were moved to the trash, newest first; `undo` of one brings it back."""
         return tuple(entry for entry in self.undoable() if entry.kind == "trash")
 
-    def change_of(self, entry: Entry) -> Change:
+    def change_of(self, entry: JournalEntry) -> Change:
         """A change of the journal with its texts, for a diff. Raises EditRefused when a text is gone."""
         return self.journal.change_of(entry)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _undo(self, number: int | None) -> tuple[Entry, Change]:
+    def _undo(self, number: int | None) -> tuple[JournalEntry, Change]:
         entries = self.journal.entries()
         target = _chosen(self.undoable(), number, entries, "undo")
         last = _last(entries, target, undone=False)
         return target, self._back(last, "undo", f"Undo: {target.title}")
 
-    def _redo(self, number: int | None) -> tuple[Entry, Change]:
+    def _redo(self, number: int | None) -> tuple[JournalEntry, Change]:
         entries = self.journal.entries()
         target = _chosen(self.redoable(), number, entries, "redo")
         last = _last(entries, target, undone=True)
         return target, self._back(last, "redo", f"Redo: {target.title}")
 
-    def _back(self, entry: Entry, kind: str, title: str) -> Change:
+    def _back(self, entry: JournalEntry, kind: str, title: str) -> Change:
         """The change that takes `entry` back, last note first."""
         made = self.journal.change_of(entry)
         return Change(
@@ -250,7 +317,7 @@ class Curator:
 
     def _attempt(
         self, change: Change, files: tuple[FileChange, ...], until: float, *, undoes: int, redoes: int
-    ) -> tuple[Entry, tuple[FileChange, ...]]:
+    ) -> tuple[JournalEntry, tuple[FileChange, ...]]:
         """Write `files`, which `change` was planned to. Raises Touching; then what was written is taken back."""
         nothing = not files
         # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
@@ -260,7 +327,9 @@ class Curator:
         written = self._write(entry, () if nothing else files, until)
         if any(time.time() - mtime_ns / 1e9 < RECENT_SECONDS for _, mtime_ns in was):
             time.sleep(STAY_SECONDS)
-            written = [stay(self.roots, one, swap.tag(entry.id, number), until) for number, one in enumerate(written)]
+            written = [
+                stay(self.roots, one, atomic_swap.tag(entry.id, number), until) for number, one in enumerate(written)
+            ]
         written += [Written(file.path, file.before, file.after) for file in files if nothing]
         made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
         try:
@@ -281,14 +350,14 @@ class Curator:
         for file in files:
             with parent(self.roots, file.path) as (folder, name):
                 if folder is not None:
-                    swap.refuse_unwritable(folder, name, file.path)
+                    atomic_swap.refuse_unwritable(folder, name, file.path)
         return files
 
-    def _write(self, entry: Entry, files: tuple[FileChange, ...], until: float) -> list[Written]:
+    def _write(self, entry: JournalEntry, files: tuple[FileChange, ...], until: float) -> list[Written]:
         written: list[Written] = []
         try:
             for number, file in enumerate(files):
-                written.append(write(self.roots, file, swap.tag(entry.id, number), until))
+                written.append(write(self.roots, file, atomic_swap.tag(entry.id, number), until))
         except Touching:
             self._take_back(entry, written, "somebody else changed the same lines")
             raise
@@ -297,7 +366,7 @@ class Curator:
             raise
         return written
 
-    def _stopped(self, entry: Entry, file: FileChange, written: list[Written], error: MemoryTuiError) -> None:
+    def _stopped(self, entry: JournalEntry, file: FileChange, written: list[Written], error: MemoryTuiError) -> None:
         """After `file` could not be written: all notes as they were, or Unfinished raised, and the intent stays."""
         if isinstance(error, Unfinished):
             raise error
@@ -312,12 +381,14 @@ class Curator:
             ) from None
         self._take_back(entry, written, error.message)
 
-    def _take_back(self, entry: Entry, written: list[Written], reason: str) -> None:
+    def _take_back(self, entry: JournalEntry, written: list[Written], reason: str) -> None:
         """Bring back the notes that were written before another one could not be."""
         half = ""
         for number, file in reversed(list(enumerate(written))):
             try:
-                write(self.roots, FileChange(file.path, file.after, file.before), swap.tag(entry.id, number) + "b")
+                write(
+                    self.roots, FileChange(file.path, file.after, file.before), atomic_swap.tag(entry.id, number) + "b"
+                )
             except Touching as news:
                 half = f"; {file.path} keeps its part, because it has changed again"
                 self.journal.draft(news.view, entry.title)
@@ -361,18 +432,18 @@ class Curator:
             change=change,
         )
 
-    def _clear(self, entry: Entry, written: list[Written]) -> tuple[str, ...]:
+    def _clear(self, entry: JournalEntry, written: list[Written]) -> tuple[str, ...]:
         """Remove hidden files; returns those that a writer still has open."""
         left: list[str] = []
         for number, file in enumerate(entry.files):
             with parent(self.roots, file.path) as (folder, _):
                 if folder is None:
                     continue
-                hidden = swap.tag(entry.id, number)
+                hidden = atomic_swap.tag(entry.id, number)
                 if number >= len(written) or written[number].final:
                     with contextlib.suppress(OSError):
                         # What cannot be removed is looked at again by the next start.
-                        swap.clear(folder, hidden)
+                        atomic_swap.clear(folder, hidden)
                         # Else they may come back when the power goes, and nobody would look for them.
                         folder.sync()
                 left += folder.names(hidden)
@@ -388,7 +459,9 @@ class Curator:
             self._changed(paths)
 
 
-def _chosen(stack: tuple[Entry, ...], number: int | None, entries: Sequence[Entry], kind: str) -> Entry:
+def _chosen(
+    stack: tuple[JournalEntry, ...], number: int | None, entries: Sequence[JournalEntry], kind: str
+) -> JournalEntry:
     """Change `number` of the `stack` of what can be undone or redone, its first without one. Raises EditRefused."""
     found = next((entry for entry in stack if number in (None, entry.id)), None)
     if found is not None:
@@ -411,11 +484,11 @@ def _chosen(stack: tuple[Entry, ...], number: int | None, entries: Sequence[Entr
     raise EditRefused(f"Change {number} cannot be {verb} now.", there or "memory-tui journal says what became of it.")
 
 
-def _stacks(entries: tuple[Entry, ...]) -> tuple[list[Entry], list[Entry]]:
+def _stacks(entries: tuple[JournalEntry, ...]) -> tuple[list[JournalEntry], list[JournalEntry]]:
     """What can be undone and what can be redone, oldest first; a new change ends what can be redone."""
     by_id = {entry.id: entry for entry in entries}
-    undo: list[Entry] = []
-    redo: list[Entry] = []
+    undo: list[JournalEntry] = []
+    redo: list[JournalEntry] = []
     for entry in entries:
         if entry.state != "done":
             continue
@@ -432,7 +505,7 @@ def _stacks(entries: tuple[Entry, ...]) -> tuple[list[Entry], list[Entry]]:
     return undo, redo
 
 
-def _last(entries: tuple[Entry, ...], target: Entry, *, undone: bool) -> Entry:
+def _last(entries: tuple[JournalEntry, ...], target: JournalEntry, *, undone: bool) -> JournalEntry:
     """The latest entry that took `target` back (`undone`), or else made it."""
     made = [
         entry
@@ -440,3 +513,20 @@ def _last(entries: tuple[Entry, ...], target: Entry, *, undone: bool) -> Entry:
         if entry.state == "done" and (entry.undoes == target.id if undone else target.id in (entry.id, entry.redoes))
     ]
     return made[-1]
+
+
+_READ_ONLY = "memory-tui was started with --read-only."
+
+
+def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None) -> Curator:
+    """What changes the notes of `plan`; `changed` is called after each change with its paths."""
+    from memory_tui.curate import budget
+
+    now = plan.now
+    return Curator(
+        plan.roots,
+        read_only=_READ_ONLY if plan.read_only else "",
+        changed=changed,
+        clock=time.time if now is None else lambda: now,
+        hosts=budget.hosts(plan.config),
+    )

@@ -1,4 +1,4 @@
-"""What git knows of a note, where the workspace is in a repository: its commits, its differences, its old texts.
+"""What git knows of a note: commits, differences, old texts; git runs nothing that a repository names.
 
 A repository may come with a workspace that somebody else packed, and its configuration names programs: filters, hooks,
 differs, a monitor of files, a place to fetch missing objects from. So git never gets to see that configuration. It
@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memory_tui.errors import EditRefused
-from memory_tui.text.secrets import masked
+from memory_tui.core.errors import EditRefused
+from memory_tui.core.secret_finder import masked
 
 _SECONDS = 20.0
 _FORMAT = "%H%x00%at%x00%an%x00%s%x00"

@@ -1,4 +1,4 @@
-"""Links between notes: `[[wiki]]`, `[text](path.md)` and plain citations such as memory/2026-01-12.md#L3-L5.
+"""Links between notes: `[[wiki]]`, `[text](path.md)`, plain citations such as memory/2026-01-12.md#L3-L5.
 
 A target is looked for beside the note, from the workspace and below memory/; a wiki title also by its name alone,
 whatever its case, with spaces and hyphens alike. What stands in fenced code is no link.
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
-from memory_tui.errors import Unreadable
-from memory_tui.workspace import document
+from memory_tui.core.errors import Unreadable
+from memory_tui.workspace import notes
 from memory_tui.workspace.roots import Roots, scan
 
 _LINK = re.compile(
@@ -186,7 +186,7 @@ class LinkIndex:
         for path in changed:
             note = found[path]
             try:
-                self._texts[path] = ((note.mtime_ns, note.size), document.read(note).text)
+                self._texts[path] = ((note.mtime_ns, note.size), notes.read(note).text)
             except Unreadable:
                 # The list of files says so; what nobody can read has no links.
                 self._texts[path] = ((note.mtime_ns, note.size), "")

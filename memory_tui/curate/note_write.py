@@ -1,4 +1,4 @@
-"""One note from its old to its new text, with whatever others write to it meanwhile merged in."""
+"""One note goes from its old text to its new text, merged with what others write meanwhile."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from memory_tui.curate import swap
-from memory_tui.curate.folder import Folder, parent
+from memory_tui.core.errors import EditRefused
+from memory_tui.curate import atomic_swap
+from memory_tui.curate.atomic_swap import Folder, Moved, parent
+from memory_tui.curate.changes import FileChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.merge import Merge, common_head, merge
-from memory_tui.curate.record import FileChange, ReadOnly, ThreeWay, Unfinished
-from memory_tui.curate.swap import Moved
-from memory_tui.errors import EditRefused
 from memory_tui.workspace.roots import Roots
 
 DEADLINE_SECONDS = 4.0
@@ -150,10 +149,10 @@ def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> 
     with parent(roots, change.path, make=change.after is not None) as (folder, name):
         if folder is None:
             raise EditRefused(f"The folder of {change.path} is gone.", "Look at the list of files.")
-        swap.refuse_unwritable(folder, name, change.path)
+        atomic_swap.refuse_unwritable(folder, name, change.path)
         try:
             return _rounds(folder, name, change, hidden, until)
-        except swap.Torn as torn:
+        except atomic_swap.Torn as torn:
             raise Unfinished(
                 f"{_refused(torn, change.path).message} A part of the text stands in {change.path} and could not be "
                 f"taken out again: {torn.stays.strerror}.",
@@ -176,7 +175,7 @@ def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, until: f
                 and now.after is not None
                 and _only_adds(folder, name, now.before, now.after)
             ):
-                return Written(change.path, *swap.append(folder, name, now.before, now.after[len(now.before) :]))
+                return Written(change.path, *atomic_swap.append(folder, name, now.before, now.after[len(now.before) :]))
             now, found = _once(folder, name, hidden, now, insist=number > _PATIENCE, late=late)
         except Moved as news:
             now = replace(now, before=news.theirs, after=_merged(change.path, now.before, now.after, news.theirs, late))
@@ -190,7 +189,7 @@ def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, until: f
 
 
 def _joined(
-    folder: Folder, name: str, done: FileChange, hidden: str, found: swap.Swapped, until: float, *, late: bool
+    folder: Folder, name: str, done: FileChange, hidden: str, found: atomic_swap.Swapped, until: float, *, late: bool
 ) -> Written:
     """What others wrote between the comparison and the exchange, and what was written here, in one text."""
     both = merge(done.before, done.after, found.displaced, mine_first=late or _half(done.before, found.displaced))
@@ -234,19 +233,19 @@ def _give_back(folder: Folder, name: str, change: FileChange, hidden: str, until
 
 def _once(
     folder: Folder, name: str, hidden: str, change: FileChange, *, insist: bool, late: bool
-) -> tuple[FileChange, swap.Swapped]:
+) -> tuple[FileChange, atomic_swap.Swapped]:
     """One attempt: the change as it came to be, and the file it displaced. Raises Moved, Touching.
 
     With `insist` a note that is written all the time is exchanged as it is, because what was displaced is merged in.
     """
-    swap.clear(folder, hidden)
+    atomic_swap.clear(folder, hidden)
     if change.after is None:
-        return change, swap.remove(folder, name, hidden, change.before or b"")
-    swap.write_beside(folder, hidden, change.after, folder.status(name), change.mode, change.mtime_ns)
+        return change, atomic_swap.remove(folder, name, hidden, change.before or b"")
+    atomic_swap.write_beside(folder, hidden, change.after, folder.status(name), change.mode, change.mtime_ns)
     if change.before is None:
-        swap.create(folder, name, hidden)
-        return change, swap.Swapped(None)
-    swap.copy_attributes(folder, name, hidden)
+        atomic_swap.create(folder, name, hidden)
+        return change, atomic_swap.Swapped(None)
+    atomic_swap.copy_attributes(folder, name, hidden)
     made = change
 
     def remake(theirs: bytes, stays: bool) -> bool:
@@ -257,11 +256,11 @@ def _once(
         if after is None or after == theirs:
             return False
         made = replace(change, before=theirs, after=after)
-        swap.write_beside(folder, hidden, after, folder.status(name))
-        swap.copy_attributes(folder, name, hidden)
+        atomic_swap.write_beside(folder, hidden, after, folder.status(name))
+        atomic_swap.copy_attributes(folder, name, hidden)
         return True
 
-    found = swap.replace(folder, name, hidden, change.before, remake)
+    found = atomic_swap.replace(folder, name, hidden, change.before, remake)
     return made, found
 
 

@@ -1,4 +1,4 @@
-"""What a change of notes would do to the answer of a question, before it is made: the same search, on a copy."""
+"""What a change of notes would do to the answer of a query, before it is made."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memory_tui.curate.record import Change
-from memory_tui.embed.provider import Provider
-from memory_tui.errors import IndexUnavailable
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.core.settings import Settings
+from memory_tui.curate.changes import Change
+from memory_tui.index.rebuild import put, trial
 from memory_tui.index.store import Store
-from memory_tui.index.trial import put, trial
-from memory_tui.index.vectors import Corpus
-from memory_tui.search.gather import Dates, Sources, gather
+from memory_tui.providers.protocol import Provider
+from memory_tui.search.corpus import Corpus
 from memory_tui.search.rank import rank
+from memory_tui.search.retrieve import Dates, Sources, gather
 from memory_tui.search.trace import Candidate, Trace
-from memory_tui.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

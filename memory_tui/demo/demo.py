@@ -1,4 +1,4 @@
-"""The sample workspace that ships in the package: ten months of one household's notes, ending today.
+"""The sample workspace: ten months of one household's notes, ending today.
 
 The templates name days by their age (`memory/day-049.md`) and hold dates as `{date}`, `{date-7}`, `{long+3}`;
 a dated note counts from its own day, every other text from today. So the copy is always about the last ten months,
@@ -11,7 +11,11 @@ import datetime as dt
 import json
 import os
 import re
+import shutil
+import stat
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -19,9 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from memory_tui.core import atomic
-from memory_tui.errors import WorkspaceError
-
-__all__ = ["SUGGESTED", "Label", "LabelledQuery", "labelled_queries", "materialize"]
+from memory_tui.core.errors import IndexUnavailable, WorkspaceError
+from memory_tui.index import locks
 
 SUGGESTED: tuple[str, ...] = (
     "How is the VLAN on the Omada router set up?",
@@ -105,7 +108,7 @@ def materialize(target: Path, today: dt.date) -> Path:
                 f"{target} is not empty; the sample workspace is only copied into an empty folder.",
                 "Name a folder that does not exist yet.",
             )
-        for template, text in _templates(files(__name__) / "workspace"):
+        for template, text in _templates(files(__name__.rpartition(".")[0]) / "workspace"):
             _write(target, template, text, today)
     except FileExistsError:
         raise WorkspaceError(
@@ -122,7 +125,7 @@ def materialize(target: Path, today: dt.date) -> Path:
 
 def labelled_queries(today: dt.date) -> list[LabelledQuery]:
     """The questions that come with the sample as it stands on `today`, each with the lines that answer it."""
-    text = _fill((files(__name__) / "queries.jsonl").read_text(encoding="utf-8"), today)
+    text = _fill((files(__name__.rpartition(".")[0]) / "queries.jsonl").read_text(encoding="utf-8"), today)
     return [_query(json.loads(line)) for line in text.splitlines()]
 
 
@@ -159,3 +162,77 @@ def _youngest_mention(text: str) -> int:
     """Age in days of the latest past day that an undated template speaks of."""
     offsets = [int(hole[2] or 0) for hole in _PLACEHOLDER.finditer(text)]
     return min(-offset for offset in offsets if offset <= 0)
+
+
+PREFIX = "memory-tui-demo-"
+MARK = "demo"
+"""The lock of this name in the folder says whose it is: process id and start, held until that process is gone."""
+
+
+@contextmanager
+def own() -> Iterator[Path]:
+    """A new folder for a demo, after those of dead ones are swept away; it is removed at the end."""
+    sweep(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
+        held = locks.WriterLock.acquire(Path(name) / MARK)
+        try:
+            yield Path(name)
+        finally:
+            if held is not None:
+                held.release()
+
+
+def sweep(parent: Path) -> list[Path]:
+    """Remove the demo folders in `parent` whose process is gone, and return them; everything else stays.
+
+    A folder counts as a demo's when it is this user's, is no link, and holds the lock of a process that is recorded
+    there, runs no more, and holds it no more. What cannot be looked at or removed stays too.
+    """
+    removed = []
+    with suppress(OSError):
+        for folder in sorted(parent.glob(f"{PREFIX}*")):
+            with suppress(OSError, IndexUnavailable):
+                if _is_dead(folder) and _remove(folder):
+                    removed.append(folder)
+    return removed
+
+
+def _is_dead(folder: Path) -> bool:
+    """Whether `folder` is that of a demo whose process is gone."""
+    mark = folder / f"{MARK}.lock"
+    if not (_is_own(folder, stat.S_ISDIR) and _is_own(mark, stat.S_ISREG)):
+        return False
+    who = locks.holder(folder / MARK)
+    return who is not None and not locks.is_alive(who)
+
+
+def _is_own(path: Path, kind: Callable[[int], bool]) -> bool:
+    """Whether `path` itself, not what it leads to, is of `kind` (a test of `stat`) and belongs to this user."""
+    found = path.lstat()
+    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    return mine and kind(found.st_mode)
+
+
+def _remove(folder: Path) -> bool:
+    """Remove `folder`, unless its lock is still held, as by a process of another container."""
+    mark = folder / f"{MARK}.lock"
+    said = mark.read_bytes()
+    held = locks.WriterLock.acquire(folder / MARK)
+    if held is None:
+        return False
+    try:
+        for entry in folder.iterdir():
+            if entry == mark:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                atomic.remove_file(entry)
+    except OSError:
+        held.release()
+        # What is left is swept the next time, because it still says whose it was.
+        atomic.replace_file(mark, said)
+        raise
+    held.release()
+    shutil.rmtree(folder)
+    return True

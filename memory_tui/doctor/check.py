@@ -1,4 +1,4 @@
-"""What a check is and what it finds: a state, the evidence for it, and one fix."""
+"""A check finds a state, the evidence for it, one fix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
 State = Literal["ok", "warning", "failed", "skipped", "no answer"]
 Group = Literal["machine", "notes", "index", "provider", "settings"]

@@ -1,4 +1,4 @@
-"""Checks of the machine: SQLite, full-text search, vectors, watching, folders, clock and terminal."""
+"""Checks of the machine: SQLite, full-text search, vectors, watching, folders, clock, terminal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.doctor.record import Check, Finding, failed, ok, skipped, warning
+from memory_tui.doctor.check import Check, Finding, failed, ok, skipped, warning
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
 _NETWORK = frozenset(
     {
@@ -47,29 +47,29 @@ def _python(_: Engine) -> Finding:
 
 
 def _sqlite(_: Engine) -> Finding:
-    from memory_tui.index import trials
+    from memory_tui.index import integrity
 
-    version, enough = trials.sqlite()
+    version, enough = integrity.sqlite()
     if enough:
         return ok(f"SQLite {version}, through apsw.")
     return failed(f"SQLite {version} is too old.", "Install apsw anew: its wheel brings a newer SQLite.")
 
 
 def _full_text(_: Engine) -> Finding:
-    from memory_tui.index import abilities
+    from memory_tui.index import database
 
-    reason = abilities.fts5()
+    reason = database.fts5()
     if reason:
         return failed(f"No full-text search: {reason}.", "Unset MEMORY_TUI_DISABLE, or install apsw from its wheel.")
     return ok("A table was made, filled and searched.")
 
 
 def _trigram(engine: Engine) -> Finding:
-    from memory_tui.index import abilities
+    from memory_tui.index import database
 
     if engine.settings.word("store.fts.tokenizer") != "trigram":
         return skipped("The configuration does not ask for trigrams.")
-    reason = abilities.trigram()
+    reason = database.trigram()
     return (
         warning(f"No trigrams: {reason}. unicode61 cuts the words.", "Leave store.fts.tokenizer out.")
         if reason
@@ -78,11 +78,11 @@ def _trigram(engine: Engine) -> Finding:
 
 
 def _vec0(engine: Engine) -> Finding:
-    from memory_tui.index import trials
+    from memory_tui.index import integrity
 
     if not engine.settings.on("store.vector.enabled"):
         return skipped("store.vector.enabled is off; numpy compares the vectors, with the same answers.")
-    reason = trials.nearest()
+    reason = integrity.nearest()
     if reason:
         return warning(
             f"sqlite-vec is not used: {reason}. numpy answers the same.",

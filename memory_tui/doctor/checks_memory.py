@@ -1,16 +1,23 @@
-"""Checks of the index and of the provider that fills it: is it whole, is it of these notes, does it find them."""
+"""Checks of the memory: notes, index, provider, settings."""
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+import os
+import re
+import stat
 import time
 from typing import TYPE_CHECKING
 
-from memory_tui.doctor.record import Check, Finding, failed, ok, skipped, warning
-from memory_tui.errors import MemoryTuiError
+from memory_tui.core import profiles
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.doctor.check import Check, Finding, failed, ok, skipped, warning
 from memory_tui.explain.wording import plural
+from memory_tui.search.formulas import candidate_limit
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
 _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
@@ -101,10 +108,10 @@ def _finds_itself(engine: Engine) -> Finding:
 
 
 def _writer(engine: Engine) -> Finding:
-    from memory_tui.index import lock
+    from memory_tui.index import locks
 
-    holder = lock.holder(engine.plan.index)
-    if holder is None or not lock.is_alive(holder):
+    holder = locks.holder(engine.plan.index)
+    if holder is None or not locks.is_alive(holder):
         return ok("Nobody writes the index at the moment.")
     since = time.strftime("%H:%M:%S", time.localtime(holder.since))
     return ok(f"Process {holder.pid} writes the index since {since}; everybody can read it.")
@@ -135,7 +142,7 @@ def _provider_call(engine: Engine) -> Finding:
 
 
 def _theirs(engine: Engine) -> Finding:
-    from memory_tui.index import compare
+    from memory_tui.openclaw import compare
 
     config, roots = engine.plan.config, engine.plan.roots
     if config.kind != "openclaw":
@@ -151,7 +158,7 @@ def _theirs(engine: Engine) -> Finding:
     return ok("OpenClaw's own index can be read; memory-tui compare-index tells what differs.")
 
 
-CHECKS: tuple[Check, ...] = (
+INDEX_CHECKS: tuple[Check, ...] = (
     Check("index-whole", "index", "The index file is whole", _whole),
     Check("fresh", "index", "The index is of the notes as they are", _fresh),
     Check("vectors", "index", "Every chunk has a vector", _vectors),
@@ -162,4 +169,211 @@ CHECKS: tuple[Check, ...] = (
     Check("their-index", "index", "OpenClaw's own index can be read", _theirs),
     Check("provider", "provider", "The provider is usable", _provider),
     Check("provider-call", "provider", "The provider embeds a text", _provider_call),
+)
+
+_DATED = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})(?:-[^/]*)?\.md$")
+
+
+def _workspace(engine: Engine) -> Finding:
+    folder = engine.workspace
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return failed(f"{folder} cannot be read.", "Change its permissions.")
+    if engine.read_only:
+        return skipped(f"{folder} is only read, as asked.")
+    if not os.access(folder, os.W_OK):
+        return warning(f"{folder} cannot be written: notes can be searched and not edited.", "Change its permissions.")
+    return ok(f"{folder} can be read and written.")
+
+
+def _there(engine: Engine) -> Finding:
+    rows = [row for row in engine.files() if row.state != "left out"]
+    if not rows:
+        return failed(
+            f"There is no note in {engine.workspace}.",
+            "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace.",
+        )
+    return ok(f"{plural(len(rows), 'note')}, {plural(sum(row.chunks for row in rows), 'chunk')}.")
+
+
+def _curated(engine: Engine) -> Finding:
+    names = [path for path in ("MEMORY.md", "memory.md") if (engine.workspace / path).exists()]
+    if len(names) == 2 and not (engine.workspace / names[0]).samefile(engine.workspace / names[1]):
+        return warning("There is a MEMORY.md and a memory.md; some hosts read only one of them.", "Merge them.")
+    if not names:
+        return warning("There is no MEMORY.md: a session starts without lasting facts.", "Promote a line with p.")
+    return ok(f"{names[0]} is there.")
+
+
+def _all_read(engine: Engine) -> Finding:
+    status = engine.status()
+    bad, left = status.freshness.failed, status.freshness.left_out
+    if bad:
+        return failed(
+            f"{plural(len(bad), 'note')} cannot be read, for instance {bad[0].path}: {bad[0].detail}",
+            "Mend or move it; memory-tui status lists them all.",
+        )
+    if left:
+        return warning(
+            f"{plural(len(left), 'path')} left out, for instance {left[0].path}: {left[0].detail}",
+            "memory-tui why-file PATH tells the rule.",
+        )
+    return ok("Every note could be read, and nothing is left out.")
+
+
+def _roots(engine: Engine) -> Finding:
+    missing = [item.path for item in engine.status().freshness.left_out if "missing root" in item.detail]
+    if missing:
+        return warning(f"Not there: {', '.join(missing[:3])}.", "Mount it, or take it out of extraPaths or sources.")
+    return ok(f"Every root is there ({1 + len(engine.plan.roots.extra)}).")
+
+
+def _dates(engine: Engine) -> Finding:
+    tomorrow = (dt.datetime.fromtimestamp(engine.now(), dt.UTC) + dt.timedelta(days=1)).date()
+    impossible, future = [], []
+    for row in engine.files():
+        found = _DATED.search(row.path)
+        if not found:
+            continue
+        try:
+            day = dt.date.fromisoformat(found[1])
+        except ValueError:
+            impossible.append(row.path)
+            continue
+        if day > tomorrow:
+            future.append(row.path)
+    if impossible:
+        return warning(f"No such day: {', '.join(impossible[:3])}. The note never ages.", "Rename it.")
+    if future:
+        return warning(f"Dated in the future: {', '.join(future[:3])}. It counts as new until then.", "Rename it.")
+    return ok("Every date in a name is a day that was.")
+
+
+NOTE_CHECKS: tuple[Check, ...] = (
+    Check("workspace", "notes", "The workspace can be read and written", _workspace),
+    Check("notes", "notes", "There are notes", _there),
+    Check("curated", "notes", "There is one MEMORY.md", _curated),
+    Check("readable", "notes", "Every note can be read", _all_read),
+    Check("roots", "notes", "Every root is there", _roots),
+    Check("dates", "notes", "Dates in names are real", _dates),
+)
+
+_DECAY = "query.hybrid.temporalDecay"
+
+
+def _configuration(engine: Engine) -> Finding:
+    config = engine.plan.config
+    if config.path is None:
+        return ok("There is no configuration; the defaults hold.")
+    if config.found:
+        return warning(
+            f"{plural(len(config.found), 'value')} not used as written: {config.found[0]}",
+            "memory-tui config lists every value and where it is from.",
+        )
+    return ok(f"{config.path} is understood from end to end.")
+
+
+def _secrets(engine: Engine) -> Finding:
+    config = engine.plan.config
+    keys = [entry.node.value for path, entry in config.entries.items() if path.endswith(".apiKey")]
+    if config.path is None or not any(isinstance(key, str) for key in keys):
+        return skipped("No key is written in a configuration.")
+    if os.name == "posix" and stat.S_IMODE(config.path.stat().st_mode) & 0o077:
+        return warning(f"{config.path} holds a key and can be read by others.", f"chmod 600 {config.path}")
+    return ok("The file with the key is readable for you alone.")
+
+
+def _keyword_gate(engine: Engine) -> Finding:
+    settings = engine.settings
+    rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
+    weight = settings.number("query.hybrid.textWeight")
+    if rules.missing_side != "zero" or not settings.on("query.hybrid.enabled"):
+        return skipped("These rules work out both sides of every hit.")
+    if weight <= floor:
+        relaxed = " unless nothing else passes" if rules.relaxed_floor else ""
+        return warning(
+            f"A hit by words alone scores at most {weight:g}, and minScore is {floor:g}: it is never "
+            f"recalled{relaxed}.",
+            "Set minScore below textWeight, or try the profile recommended.",
+        )
+    return ok(f"A hit by words alone can score {weight:g}, over minScore {floor:g}.")
+
+
+def _forgetting(engine: Engine) -> Finding:
+    settings = engine.settings
+    rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
+    if not settings.on(f"{_DECAY}.enabled") or rules.age != "multiply":
+        return ok("No note is lost by age alone.")
+    if floor <= 0:
+        return ok("Age lowers scores, and no minScore cuts them off.")
+    half = settings.number(f"{_DECAY}.halfLifeDays")
+    days = half * math.log2(1 / floor)
+    dated = sum(row.day is not None for row in engine.files())
+    return warning(
+        f"With a half-life of {half:g} days even a perfect hit is below minScore {floor:g} after "
+        f"{days:.0f} days; {plural(dated, 'note')} carry a date.",
+        "Raise the half-life or lower minScore; memory-tui why shows what that brings.",
+    )
+
+
+def _kept_fresh(engine: Engine) -> Finding:
+    settings = engine.settings
+    on = [name for name in ("sync.watch", "sync.onSearch", "sync.onSessionStart") if settings.on(name)]
+    if not on:
+        return warning(
+            "Nothing brings the index up to date by itself: watch, onSearch and onSessionStart are off.",
+            "Switch one of them on.",
+        )
+    return ok(f"{', '.join(on)} keep the index fresh.")
+
+
+def _weights(engine: Engine) -> Finding:
+    settings = engine.settings
+    vector, text = settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
+    if vector == text == 0:
+        return warning("Both weights are 0; 0.7 and 0.3 are used.", "Set one of them.")
+    if abs(vector + text - 1) > 1e-6:
+        return warning(
+            f"The weights {vector:g} and {text:g} do not add up to 1; they are made to.", "Write what they come to."
+        )
+    return ok(f"Meaning counts {vector:g}, words count {text:g}.")
+
+
+def _results(engine: Engine) -> Finding:
+    settings = engine.settings
+    results = settings.whole("query.maxResults")
+    looked_at = candidate_limit(
+        results,
+        settings.whole("query.hybrid.candidateMultiplier"),
+        profiles.get(settings.word("profile")).fewest_candidates,
+    )
+    if results > looked_at:
+        return warning(
+            f"{results} results are asked for, and {looked_at} candidates a side are looked at.",
+            f"Ask for {looked_at} or fewer.",
+        )
+    return ok(f"{plural(results, 'result')} of up to {looked_at} candidates a side.")
+
+
+def _sessions(engine: Engine) -> Finding:
+    config = engine.plan.config
+    asked = config.value("sources")
+    if not isinstance(asked, tuple) or "sessions" not in asked:
+        return skipped("Transcripts are not asked for.")
+    if config.value("experimental.sessionMemory") is not True:
+        return warning(
+            "Transcripts are among the sources, but experimental.sessionMemory is off: nothing is searched there.",
+            "Set experimental.sessionMemory to true.",
+        )
+    return ok("Transcripts are searched.")
+
+
+SETTING_CHECKS: tuple[Check, ...] = (
+    Check("configuration", "settings", "The configuration is understood", _configuration),
+    Check("key-file", "settings", "Keys are readable for you alone", _secrets),
+    Check("keyword-gate", "settings", "A hit by words alone can be recalled", _keyword_gate),
+    Check("forgetting", "settings", "Old notes can be recalled", _forgetting),
+    Check("kept-fresh", "settings", "Something keeps the index fresh", _kept_fresh),
+    Check("weights", "settings", "The weights make sense", _weights),
+    Check("results", "settings", "As many candidates as results", _results),
+    Check("sessions", "settings", "Transcripts are searched where asked", _sessions),
 )

@@ -1,7 +1,4 @@
-"""Active checks of machine, notes, index, provider and settings: each with evidence and one fix, all side by side.
-
-In reading order: record (what a check is), machine, notes, memory, settings (the checks), and here how they are run.
-"""
+"""The doctor runs all checks side by side, each with a deadline."""
 
 from __future__ import annotations
 
@@ -11,16 +8,21 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memory_tui.doctor import machine, memory, notes, settings
-from memory_tui.doctor.record import Check, Finding, Result, State, failed, skipped
-from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.doctor import checks_machine, checks_memory
+from memory_tui.doctor.check import Check, Finding, Result, failed, skipped
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
-__all__ = ["CHECKS", "Check", "Finding", "Result", "State", "examine", "verdict"]
+__all__ = ["CHECKS", "examine", "verdict"]
 
-CHECKS: tuple[Check, ...] = (*machine.CHECKS, *notes.CHECKS, *memory.CHECKS, *settings.CHECKS)
+CHECKS: tuple[Check, ...] = (
+    *checks_machine.CHECKS,
+    *checks_memory.NOTE_CHECKS,
+    *checks_memory.INDEX_CHECKS,
+    *checks_memory.SETTING_CHECKS,
+)
 DEADLINE = 20.0
 """Seconds after which a check that is still running has no answer."""
 _AT_ONCE = 6

@@ -1,4 +1,4 @@
-"""Following batch jobs: a thread `engine-batch` submits what a sync claimed, looks at what runs, stores what came back.
+"""The batch runner submits batch jobs, polls them, stores their vectors.
 
 It never occupies the writer for longer than a piece of results takes. Whoever closes leaves the jobs where they run;
 the index remembers them, and the next engine goes on. After two failures in a row texts are sent directly.
@@ -13,18 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memory_tui.embed.failure import PASSING, ProviderFailure, State
-from memory_tui.errors import Cancelled, MemoryTuiError
-from memory_tui.events import BatchNews, Event, Noticed
+from memory_tui.core.errors import Cancelled, MemoryTuiError
+from memory_tui.core.events import BatchNews, Event, Noticed
+from memory_tui.providers.failures import PASSING, ProviderFailure, State
 
 if TYPE_CHECKING:
-    from memory_tui.embed.batch import Look
-    from memory_tui.embed.batch_service import BatchService
-    from memory_tui.embed.chain import Chain
-    from memory_tui.embed.provider import Provider
-    from memory_tui.index.jobs import Job, Terms
+    from memory_tui.index.batch_jobs import Job, Terms
+    from memory_tui.index.embedding import Manner
     from memory_tui.index.sync import SyncReport
-    from memory_tui.index.withheld import Manner
+    from memory_tui.providers.batch import BatchService, Look
+    from memory_tui.providers.chain import Chain
+    from memory_tui.providers.protocol import Provider
 
 MOST_FAILURES = 2
 _DOWNLOADS = 3
@@ -89,8 +88,8 @@ class Batches:
 
     def terms(self) -> Terms | None:
         """When a sync leaves texts to jobs; None where it never does."""
-        from memory_tui.embed import batch
-        from memory_tui.index.jobs import Terms
+        from memory_tui.index.batch_jobs import Terms
+        from memory_tui.providers import batch
 
         service = self._chain.batches()
         if service is None:
@@ -159,16 +158,16 @@ class Batches:
         return bool(self._open(service))
 
     def _open(self, service: BatchService) -> list[Job]:
-        from memory_tui.index import jobs
+        from memory_tui.index import batch_jobs
 
         if self._closing.is_set():
             raise Cancelled
-        found: list[Job] = self._ask(lambda store: jobs.jobs(store, service.space))
+        found: list[Job] = self._ask(lambda store: batch_jobs.jobs(store, service.space))
         self.waiting = sum(job.texts for job in found)
         return [job for job in found if (job.remote_id or job.ours) and job.id not in self._unseen]
 
     def _pause(self, service: BatchService) -> float:
-        from memory_tui.embed.batch_service import pause
+        from memory_tui.providers.batch import pause
 
         newest = max((job.submitted_at for job in self._open(service)), default=0.0)
         waited = service.settings.clock.now() - newest if newest else 0.0
@@ -178,10 +177,10 @@ class Batches:
 
     def _submit(self, service: BatchService, job: Job) -> bool:
         """Send a job off; whether it runs now."""
-        from memory_tui.index import jobs
+        from memory_tui.index import batch_jobs
 
         withheld = self._manner(self._chain.provider()).withheld
-        texts: list[tuple[str, str]] = self._ask(lambda store: jobs.texts(store, job, withheld=withheld))
+        texts: list[tuple[str, str]] = self._ask(lambda store: batch_jobs.texts(store, job, withheld=withheld))
         if not texts:
             self._drop(job)
             return False
@@ -191,26 +190,26 @@ class Batches:
             if not remote_id:
                 if not file_id:
                     file_id = service.upload(texts)
-                    self._ask(lambda store: jobs.uploaded(store, job, file_id))
+                    self._ask(lambda store: batch_jobs.uploaded(store, job, file_id))
                 remote_id = service.create(file_id)
         except ProviderFailure as failure:
             self._not_submitted(job, failure)
             return False
-        self._ask(lambda store: jobs.submitted(store, job, remote_id, service.settings.clock.now()))
+        self._ask(lambda store: batch_jobs.submitted(store, job, remote_id, service.settings.clock.now()))
         self._news(job._replace(remote_id=remote_id), "submitted", 0, f"to the batch service of {service.label}")
         return True
 
     def _not_submitted(self, job: Job, failure: ProviderFailure) -> None:
         """Count a failure. What may have been made is looked for in the next round; otherwise texts go directly."""
-        from memory_tui.embed.batch_service import UNSURE
-        from memory_tui.index import jobs
+        from memory_tui.index import batch_jobs
+        from memory_tui.providers.batch import UNSURE
 
         unsupported = failure.state is State.UNKNOWN_MODEL and not job.file_id
         self._failures += MOST_FAILURES if unsupported else 1
         self._news(job, "failed", 0, failure.message)
         if job.file_id and failure.state not in UNSURE:
             # An earlier process sent the file, which may be gone by now.
-            self._ask(lambda store: jobs.uploaded(store, job, ""))
+            self._ask(lambda store: batch_jobs.uploaded(store, job, ""))
         elif failure.state not in UNSURE or self._failures >= MOST_FAILURES:
             self._drop(job)
 
@@ -255,12 +254,12 @@ class Batches:
 
     def _end(self, service: BatchService, job: Job, look: Look) -> None:
         """Store what a job that has ended brought; what it did not is sent directly."""
-        from memory_tui.index import jobs
+        from memory_tui.index import batch_jobs
 
         got, told, why = 0, list[str](), look.why
         try:
             for piece in service.fetch(look, job.identity.dims):
-                got += self._ask(lambda store, vectors=piece.vectors: jobs.keep(store, job, vectors))
+                got += self._ask(lambda store, vectors=piece.vectors: batch_jobs.keep(store, job, vectors))
                 told += list(piece.errors.values())[:1]
         except ProviderFailure as failure:
             if self._later(job, failure):
@@ -292,9 +291,9 @@ class Batches:
 
         They are sent directly from now on.
         """
-        from memory_tui.index import jobs
+        from memory_tui.index import batch_jobs
 
-        left: list[str] | None = self._ask(lambda store: jobs.forget(store, job))
+        left: list[str] | None = self._ask(lambda store: batch_jobs.forget(store, job))
         if left is None:
             return None
         self._direct.update(left)

@@ -1,6 +1,4 @@
-"""What an indexing would cost before it is done: what the next run would send where, at what price, and what it would
-keep back; and about what it would take to make the whole index anew.
-"""
+"""The cost of an index run before it starts: texts, hosts, tokens, price."""
 
 from __future__ import annotations
 
@@ -8,19 +6,19 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory_tui.embed import prices
-from memory_tui.embed.links import Outlook
-from memory_tui.embed.provider import Identity
-from memory_tui.errors import Unreadable
-from memory_tui.index import jobs, refusals
-from memory_tui.index.cutting import cut
+from memory_tui.core import secret_finder
+from memory_tui.core.errors import Unreadable
+from memory_tui.index import batch_jobs, embedding
+from memory_tui.index.index_write import NewFile
 from memory_tui.index.store import Store
 from memory_tui.index.sync import recipe_of
-from memory_tui.index.writes import NewFile
-from memory_tui.launch import Plan
-from memory_tui.text import secrets
-from memory_tui.workspace import sources
-from memory_tui.workspace.roots import Scan
+from memory_tui.index.sync_run import cut
+from memory_tui.plan import Plan
+from memory_tui.providers import prices
+from memory_tui.providers.chain_member import Outlook
+from memory_tui.providers.protocol import Identity
+from memory_tui.workspace import roots
+from memory_tui.workspace.scan import Scan
 
 _CUT_PER_SECOND = 2_000_000
 """Bytes a second that are read, cut and written where nothing was measured yet."""
@@ -84,12 +82,12 @@ def forecast(plan: Plan, store: Store, seen: Scan, outlook: Outlook) -> Forecast
         for chunk in note.chunks:
             chunks += not chunk.occurrence
             texts[chunk.hash] = chunk.text
-            if outlook.elsewhere and not chunk.occurrence and (kinds := secrets.kinds(chunk.text)):
+            if outlook.elsewhere and not chunk.occurrence and (kinds := secret_finder.kinds(chunk.text)):
                 flagged.append(Flagged(note.path, chunk.start_line, chunk.end_line, kinds))
                 secret.add(chunk.hash)
     cached = store.known_hashes(outlook.provider, outlook.model, outlook.key, list(texts))
-    waiting = jobs.sent(store, (outlook.provider, outlook.model, outlook.key)) & (texts.keys() - cached)
-    passed_over = cached | waiting | refusals.known(store, outlook.identity, list(texts))
+    waiting = batch_jobs.sent(store, (outlook.provider, outlook.model, outlook.key)) & (texts.keys() - cached)
+    passed_over = cached | waiting | embedding.known_rejected(store, outlook.identity, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
     count = sum(map(prices.tokens, send))
@@ -121,7 +119,7 @@ def _cut(plan: Plan, seen: Scan, outlook: Outlook, unreadable: list[tuple[str, s
     recipe = recipe_of(plan.roots, plan.settings, outlook.identity, outlook.max_input_bytes)
     for found in seen.found:
         try:
-            yield cut(sources.read(found), found.source, recipe, time.time())
+            yield cut(roots.read(found), found.source, recipe, time.time())
         except Unreadable as error:
             unreadable.append((found.path, error.message))
 

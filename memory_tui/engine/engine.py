@@ -1,6 +1,8 @@
-"""The one object a front end holds: open a workspace, keep its index, ask, and be told what happens.
+"""The engine is the one object a front end holds: it opens a workspace, keeps its index, answers queries.
 
-`upkeep` writes, `asking` reads; neither waits for the other. Nothing heavy is imported before something heavy is done.
+`indexer` writes, `queries` reads; neither waits for the other.
+
+Nothing heavy is imported before something heavy is done.
 """
 
 from __future__ import annotations
@@ -10,44 +12,43 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from memory_tui import launch, providing
-from memory_tui.consent import Consents
-from memory_tui.embed.chain import Chain
-from memory_tui.engine import curating
-from memory_tui.engine.asking import Asking, said_once
-from memory_tui.engine.embedding import Embedding
-from memory_tui.engine.upkeep import Upkeep
-from memory_tui.errors import ProviderError
-from memory_tui.events import Event, Listener, Noticed, ProviderChanged, SyncProgress, ignore
-from memory_tui.index.readers import Cancel
-from memory_tui.launch import Options, Plan
+from memory_tui import plan as plans
+from memory_tui.approval import Consents
+from memory_tui.core.errors import ProviderError
+from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, SyncProgress, ignore
+from memory_tui.core.settings import Settings
+from memory_tui.engine.indexer import Upkeep
+from memory_tui.engine.provider_setup import Embedding
+from memory_tui.engine.queries import Asking, said_once
+from memory_tui.index.connections import Cancel
+from memory_tui.plan import Options, Plan
+from memory_tui.providers.chain import Chain
 from memory_tui.search.trace import ChunkRef, Notice, Trace
-from memory_tui.settings import Settings
-from memory_tui.workspace import presence
-from memory_tui.workspace.presence import RootState
-from memory_tui.workspace.roots import reachable, scan, why_path
-from memory_tui.workspace.sources import Document, note, shown
+from memory_tui.workspace import root_state
+from memory_tui.workspace.notes import Document
+from memory_tui.workspace.root_state import RootState
+from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from memory_tui.curate.changes import Change
     from memory_tui.curate.curator import Curator
-    from memory_tui.curate.decisions import Decisions
-    from memory_tui.curate.inbox import Tell
-    from memory_tui.curate.preview import Effect
-    from memory_tui.curate.record import Change
-    from memory_tui.curate.suggestion import Suggestion
-    from memory_tui.embed.who import Who
-    from memory_tui.explain.whynot import WhyNot
-    from memory_tui.forecast import Estimate
-    from memory_tui.index.sizes import TableSize
+    from memory_tui.curate.what_if import Effect
+    from memory_tui.engine.costs import Estimate
+    from memory_tui.engine.status import FileRow, FileVerdict, Note, Status
+    from memory_tui.explain.why_not import WhyNot
+    from memory_tui.inbox.decisions import Decisions
+    from memory_tui.inbox.entries import Suggestion
+    from memory_tui.inbox.examine import Tell
+    from memory_tui.index.disk_usage import TableSize
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
-    from memory_tui.overview import FileRow, FileVerdict, Note, Status
+    from memory_tui.providers.serving import Who
     from memory_tui.search.evidence import Evidence
 
-__all__ = ["Cancel", "Engine", "Options"]
+__all__ = ["Engine"]
 
 # A few megabytes of vectors are multiplied fastest by one thread; more would wait for each other when cores are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -62,7 +63,7 @@ class Engine:
         self.plan = plan
         self._listener = listener
         self._consents = Consents(plan.workspace)
-        self._chain = Chain(providing.settings(plan, self._consents), self._provider_failed)
+        self._chain = Chain(plans.settings(plan, self._consents), self._provider_failed)
         self._upkeep = Upkeep(plan, self._chain, self._consents, self._tell)
         self._asking = Asking(plan, self._chain, self._upkeep, self._notices)
         self.embedding = Embedding(
@@ -75,7 +76,7 @@ class Engine:
     @classmethod
     def open(cls, options: Options, listener: Listener = ignore) -> Engine:
         """Find workspace, configuration and settings; opens no index yet. Raises MemoryTuiError."""
-        return cls(launch.plan(options), listener)
+        return cls(plans.plan(options), listener)
 
     def __enter__(self) -> Self:
         return self
@@ -141,7 +142,7 @@ class Engine:
 
     def reread(self) -> None:
         """Take up what the configuration on disk says now; the settings in force stay. Raises ConfigError."""
-        self.plan = launch.renewed(self.plan)
+        self.plan = plans.renewed(self.plan)
 
     def who(self) -> Who:
         """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
@@ -155,7 +156,7 @@ class Engine:
         """The same, but for who answers."""
         found = [Notice("config", problem) for problem in self.plan.config.problems]
         found += [Notice("index", text) for text in self._upkeep.notices]
-        found += [Notice("root", root.detail, presence.next_step(root)) for root in presence.lost(self.roots())]
+        found += [Notice("root", root.detail, root_state.next_step(root)) for root in root_state.lost(self.roots())]
         found += self._upkeep.outlook.doubts()
         if waiting := self._upkeep.batches.waiting:
             found.append(
@@ -220,9 +221,9 @@ class Engine:
 
     def tables(self) -> tuple[TableSize, ...]:
         """Rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
-        from memory_tui.index import sizes
+        from memory_tui.index import disk_usage
 
-        return self._asking.look(sizes.tables)
+        return self._asking.look(disk_usage.tables)
 
     def estimate(self) -> Estimate:
         """What making the whole index anew would cost, in files, texts, seconds and dollars; asks nobody."""
@@ -230,9 +231,9 @@ class Engine:
 
     def verify(self) -> tuple[str, ...]:
         """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
-        from memory_tui.index import check
+        from memory_tui.index import integrity
 
-        return self._asking.look(lambda store: tuple(check.problems(store)))
+        return self._asking.look(lambda store: tuple(integrity.problems(store)))
 
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed."""
@@ -252,7 +253,9 @@ class Engine:
     @cached_property
     def curator(self) -> Curator:
         """What changes notes and takes changes back; after each one the index is brought up to date."""
-        return curating.curator(self.plan, self._upkeep.edited)
+        from memory_tui.curate import curator
+
+        return curator.curator(self.plan, self._upkeep.edited)
 
     def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
         """What a change would do to the answer of `query`, before it is made; new texts are sent to nobody.
@@ -268,16 +271,16 @@ class Engine:
 
         `tell` hears of progress. Raises Cancelled when `stopped` says so, EditRefused.
         """
-        from memory_tui.curate.inbox import examine
-        from memory_tui.engine import tidying
+        from memory_tui.engine import inbox_inputs
+        from memory_tui.inbox.examine import examine
 
-        found = examine(tidying.view(self.plan, self.now(), self._asking.chunks()), tell, stopped)
+        found = examine(inbox_inputs.view(self.plan, self.now(), self._asking.chunks()), tell, stopped)
         return found if every else self.decisions.open(found, self.now())
 
     @cached_property
     def decisions(self) -> Decisions:
         """What was decided about suggestions without changing a note."""
-        from memory_tui.curate.decisions import Decisions
+        from memory_tui.inbox.decisions import Decisions
 
         return Decisions(self.curator.journal.folder)
 
@@ -324,7 +327,7 @@ class Engine:
 
     def status(self, deep: bool = False) -> Status:
         """The whole state, computed now; `deep` embeds one text with the provider."""
-        from memory_tui import overview
+        from memory_tui.engine import status
 
         probe = self._chain.probe() if deep else None
 
@@ -333,7 +336,7 @@ class Engine:
             self._upkeep.following.shown(store)
             seen = reachable(self.plan.roots, store.settled())
             freshness, supplied = self._upkeep.freshness(store, seen), self.embedding.supplied(store)
-            found = overview.status(
+            found = status.status(
                 self.plan,
                 store,
                 seen,
@@ -352,10 +355,10 @@ class Engine:
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""
-        from memory_tui import overview
+        from memory_tui.engine import status
 
         seen = reachable(self.plan.roots)
-        return self._asking.look(lambda store: overview.file_rows(store, seen, self._upkeep.freshness(store, seen)))
+        return self._asking.look(lambda store: status.file_rows(store, seen, self._upkeep.freshness(store, seen)))
 
     def read(self, path: str) -> Document:
         """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
@@ -367,14 +370,14 @@ class Engine:
 
     def why_file(self, path: str) -> FileVerdict:
         """Why a path is, or is not, part of the memory."""
-        from memory_tui import overview
+        from memory_tui.engine import status
 
         seen = scan(self.plan.roots)
         found = why_path(self.plan.roots, path, seen)
-        return self._asking.look(lambda store: overview.file_verdict(found, store, self._upkeep.freshness(store, seen)))
+        return self._asking.look(lambda store: status.file_verdict(found, store, self._upkeep.freshness(store, seen)))
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> Note:
         """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""
-        from memory_tui import overview
+        from memory_tui.engine import status
 
-        return overview.note(note(self.plan.roots, path), start, lines)
+        return status.note(note(self.plan.roots, path), start, lines)

@@ -1,4 +1,4 @@
-"""What the inbox looks at: the notes as they are on disk, their chunks in the index, and what recalls returned."""
+"""What the inbox examines: notes on disk, their chunks, what recalls returned."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memory_tui.agent import claude_code, recall_log
+from memory_tui.core.errors import Unreadable
 from memory_tui.curate import budget
-from memory_tui.curate.entries import Note
-from memory_tui.curate.inbox import View
-from memory_tui.errors import Unreadable
-from memory_tui.workspace import document
-from memory_tui.workspace.document import shown_day
+from memory_tui.hosts import claude_code
+from memory_tui.inbox.entries import Note
+from memory_tui.inbox.examine import View
+from memory_tui.recalls import recall_log
+from memory_tui.workspace import notes
+from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
-    from memory_tui.curate.inbox import Chunks
-    from memory_tui.launch import Plan
+    from memory_tui.inbox.examine import Chunks
+    from memory_tui.plan import Plan
 
 _FEWEST_RECALLS = 20
 _FEWEST_DAYS = 14.0
@@ -63,7 +64,7 @@ def _notes(roots: Roots) -> Iterator[Note]:
         if found.source != "memory":
             continue
         try:
-            yield Note(found.path, document.read(found).text, shown_day(found.path))
+            yield Note(found.path, notes.read(found).text, shown_day(found.path))
         except Unreadable:
             # The list of files says so; there is nothing to suggest about what nobody can read.
             continue
@@ -71,7 +72,7 @@ def _notes(roots: Roots) -> Iterator[Note]:
 
 def _recalled(plan: Plan) -> frozenset[str] | None:
     """The paths that logged recalls returned; None where too few were logged to tell what is never recalled."""
-    entries = recall_log.read(recall_log.place(plan.roots.workspace)).entries
+    entries = recall_log.read(recall_log.recall_log_path(plan.roots.workspace)).entries
     if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_DAYS * _DAY_SECONDS:
         return None
     return frozenset(hit.path for entry in entries for hit in entry.hits)

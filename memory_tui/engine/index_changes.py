@@ -1,4 +1,4 @@
-"""Noticing that another process wrote the index, within half a second, by one small query."""
+"""Index changes by another process are noticed within half a second."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.index import lock
-from memory_tui.index.readers import Readers
+from memory_tui.index import locks
+from memory_tui.index.connections import Readers
 
 if TYPE_CHECKING:
     from memory_tui.index.store import Store
@@ -41,7 +41,7 @@ class Following:
         Raises IndexUnavailable.
         """
         now = time.monotonic()
-        if now < self._due and lock.living(self._path()) is not None:
+        if now < self._due and locks.living(self._path()) is not None:
             return False
         with self._readers.borrow(self._path()) as store:
             mark = _mark(store)

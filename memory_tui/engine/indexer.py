@@ -1,4 +1,4 @@
-"""Keeping the index up to date: the writer and its syncs, the watcher, and what was last seen of disk against index.
+"""The indexer keeps the index up to date in the background.
 
 `engine-writer` owns the write connection and does every sync; watcher and clock only ask it for work. Of several
 processes one keeps the index by itself (`keeper`), the others read, and one of them goes on when it ends.
@@ -15,17 +15,7 @@ from dataclasses import replace
 from os.path import normpath
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_tui.engine.batches import Batches, followed
-from memory_tui.engine.clock import Clock, Stops
-from memory_tui.engine.following import Following
-from memory_tui.engine.guarding import Guarding
-from memory_tui.engine.keeping import Keeping
-from memory_tui.engine.looking import Looking
-from memory_tui.engine.opening import Opening
-from memory_tui.engine.outlook import Outlook
-from memory_tui.engine.supply import Supply, who_answers
-from memory_tui.engine.watching import Watching
-from memory_tui.errors import (
+from memory_tui.core.errors import (
     Cancelled,
     IndexBusy,
     IndexDamaged,
@@ -34,7 +24,7 @@ from memory_tui.errors import (
     MemoryTuiError,
     WorkspaceError,
 )
-from memory_tui.events import (
+from memory_tui.core.events import (
     Event,
     IndexChanged,
     IndexingPaused,
@@ -44,21 +34,130 @@ from memory_tui.events import (
     RootsChanged,
     SyncProgress,
 )
-from memory_tui.index import lock
-from memory_tui.index.writer import Writer
-from memory_tui.workspace import presence
-from memory_tui.workspace.roots import Scan, reachable
+from memory_tui.engine.batch_runner import Batches, followed
+from memory_tui.engine.index_changes import Following
+from memory_tui.engine.open_index import Opening
+from memory_tui.engine.provider_setup import Supply, fallback_in, who_answers
+from memory_tui.engine.root_watch import Guarding
+from memory_tui.engine.scanner import Clock, Looking, Stops
+from memory_tui.index import locks
+from memory_tui.index.connections import Writer
+from memory_tui.index.locks import Keeping
+from memory_tui.providers.chain import NONE
+from memory_tui.search.trace import Notice, Unsearchable
+from memory_tui.workspace import root_state
+from memory_tui.workspace.roots import reachable
+from memory_tui.workspace.scan import Scan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory_tui.consent import Consents
-    from memory_tui.embed.chain import Chain
+    from memory_tui.approval import Consents
+    from memory_tui.core.settings import Settings
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
-    from memory_tui.launch import Plan
-    from memory_tui.search.trace import Unsearchable
+    from memory_tui.plan import Plan
+    from memory_tui.providers.chain import Chain
+    from memory_tui.providers.protocol import Identity, Provider
+
+_CHEAP_SECONDS = 0.015
+"""A look that takes no longer than this is worth its time before every search."""
+_YOUNG_SECONDS = 0.25
+"""A look is not repeated before this has passed."""
+
+
+class Outlook:
+    """The last look at disk against the index of one plan; any thread may take another one."""
+
+    def __init__(self, plan: Plan, chain: Chain) -> None:
+        self.unsearchable: tuple[Unsearchable, ...] = ()
+        """What a search could not find at the last look, and why."""
+        self.seen: Freshness | None = None
+        """What the last look found."""
+        self._plan = plan
+        self._chain = chain
+        self._at = 0.0
+        self._cost = 0.0
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last look."""
+        return time.monotonic() - self._at
+
+    def put_off(self) -> None:
+        """Count as looked at now: somebody is about to look."""
+        self._at = time.monotonic()
+
+    def look(self, store: Store, seen: Scan | None = None) -> Freshness:
+        """Compare disk and index, and remember what a search could not find, for the next answers."""
+        from memory_tui.index import mass_deletion, schema
+        from memory_tui.index import sync as syncing
+        from memory_tui.index.freshness import compare
+
+        began = time.monotonic()
+        has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
+        wanted = syncing.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
+        rebuild = schema.differences(has, wanted) if has and wanted else ()
+        every = seen or reachable(roots, None if rebuild else store.settled())
+        if rebuild and every.quiet:
+            every = reachable(roots)
+        found = compare(
+            every,
+            store.known(),
+            settings,
+            rebuild=rebuild,
+            roots=roots,
+            devices=mass_deletion.from_text(store.meta(mass_deletion.KEY)),
+        )
+        self.unsearchable = tuple(
+            [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
+            + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
+        )
+        self.seen, self._at = found, time.monotonic()
+        if seen is None:
+            self._cost = self._at - began
+        return found
+
+    def _wanted(self, store: Store, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
+        """Who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
+        nothing else can be told without asking.
+        """
+        chain, settings = self._chain, self._plan.settings
+        if chain.name == NONE:
+            return None, settings, None
+        if chain.fallback is None and fallback_in(store, chain) is not None:
+            # What another process replaced stays so until the first choice has answered.
+            return chain.of_space(has), settings, has
+        return chain.provider(), settings, chain.wanted(has if has.dims else None) or has
+
+    def glance(self, store: Store) -> bool:
+        """Look before a search where that is cheap and was not just done; whether notes wait to be indexed."""
+        if self._plan.once or self.age < _YOUNG_SECONDS or self._cost > _CHEAP_SECONDS:
+            return False
+        return bool(self.look(store).pending)
+
+    def doubts(self) -> tuple[Notice, ...]:
+        """What a person has to decide, or should know, about index and disk."""
+        seen, found = self.seen, []
+        if seen is not None and seen.shrink is not None:
+            found.append(
+                Notice(
+                    "shrink",
+                    f"{seen.shrink.reason}; they stay in the index until you agree.",
+                    "Bring them back, or run memory-tui index --accept-shrink.",
+                )
+            )
+        if seen is not None and seen.rebuild:
+            found.append(
+                Notice(
+                    "rebuild",
+                    f"The index was made otherwise ({'; '.join(seen.rebuild)}); it answers until a new one is whole.",
+                    "Run memory-tui index.",
+                )
+            )
+        return tuple(found)
+
 
 Outcome = TypeVar("Outcome")
 
@@ -78,6 +177,8 @@ class Upkeep:
     """The index of one plan, kept as its files are; `tell` hears of everything that happens until `close`."""
 
     def __init__(self, plan: Plan, chain: Chain, consents: Consents, tell: Callable[[Event], None]) -> None:
+        from memory_tui.index.watch import Watching
+
         self.first = False
         """Whether the index was made for the question that is asked next."""
         self.outlook = Outlook(plan, chain)
@@ -245,7 +346,7 @@ class Upkeep:
     @property
     def written_elsewhere(self) -> bool:
         """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
-        who = lock.living(self.path)
+        who = locks.living(self.path)
         return (who is not None and not who.ours) or (self._keeping.refused and not self.following.begun())
 
     def catch_up(self) -> None:
@@ -287,11 +388,11 @@ class Upkeep:
 
     def freshness(self, store: Store, seen: Scan) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
-        from memory_tui.index import jobs, shrink
+        from memory_tui.index import batch_jobs, mass_deletion
 
-        self.batches.waiting = jobs.waiting(store)
+        self.batches.waiting = batch_jobs.waiting(store)
         found = self.outlook.look(store, seen)
-        self.guarding.judged(found.moved, shrink.from_text(store.meta(shrink.KEY)))
+        self.guarding.judged(found.moved, mass_deletion.from_text(store.meta(mass_deletion.KEY)))
         return found
 
     def doubt(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
@@ -362,7 +463,7 @@ class Upkeep:
             raise
         fresh = self.freshness(store, seen)
         try:
-            with lock.wait_for(store.path, self._stop):
+            with locks.wait_for(store.path, self._stop):
                 report = self._supply.run(
                     store,
                     self._stop,
@@ -437,7 +538,7 @@ class Upkeep:
 
     def _roots_changed(self, again: bool) -> None:
         """Say what became of the roots; where one came back, the index is brought up to date."""
-        lost = presence.lost(self.guarding.states())
+        lost = root_state.lost(self.guarding.states())
         text = " ".join(root.detail for root in lost) or "All folders of notes can be read."
         self._tell(RootsChanged(time.time(), text, bool(lost)))
         if again or not lost:
@@ -452,7 +553,7 @@ class Upkeep:
             return "lost" if self._opening.opened else ""
         if self._keeping.refused:
             return "takeover" if self._keeping.ours() else ""
-        if self._again and lock.living(self.path) is None:
+        if self._again and locks.living(self.path) is None:
             self._again = False
             return "takeover"
         if minutes and time.monotonic() - self._synced > _MINUTE * minutes:

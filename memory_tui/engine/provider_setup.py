@@ -1,4 +1,4 @@
-"""Who makes the vectors of a sync: the provider in use, proven before it replaces anything, and its fallback."""
+"""The provider of an index run is tested before it replaces the one in use."""
 
 from __future__ import annotations
 
@@ -6,27 +6,33 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memory_tui.embed.failure import state_of
-from memory_tui.embed.fallback import Fallback, LastFailure
-from memory_tui.embed.links import Link
-from memory_tui.embed.who import Who, who
-from memory_tui.errors import ConsentUnsaved
-from memory_tui.providing import NAMED
+from memory_tui.core import secret_finder
+from memory_tui.core.errors import ConsentUnsaved, ProviderError, SettingError
+from memory_tui.plan import NAMED
+from memory_tui.providers.chain import Fallback, LastFailure
+from memory_tui.providers.chain_member import Link
+from memory_tui.providers.failures import state_of
+from memory_tui.providers.serving import Who, who
 from memory_tui.search.trace import Notice
-from memory_tui.text import secrets
+from memory_tui.workspace.roots import scan
 
 if TYPE_CHECKING:
-    from memory_tui.consent import Consents
-    from memory_tui.embed.chain import Chain
-    from memory_tui.embed.provider import Provider
-    from memory_tui.index.run import Stop
+    from contextlib import AbstractContextManager
+
+    from memory_tui.approval import Agreement, Consents
+    from memory_tui.core.settings import Settings
+    from memory_tui.engine.costs import Estimate, Forecast
+    from memory_tui.engine.status import Supplied
+    from memory_tui.index.embedding import Manner
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
-    from memory_tui.index.withheld import Manner
-    from memory_tui.launch import Plan
-    from memory_tui.settings import Settings
+    from memory_tui.index.sync_run import Stop
+    from memory_tui.plan import Plan
+    from memory_tui.providers.chain import Chain
+    from memory_tui.providers.chain_member import LinkState
+    from memory_tui.providers.protocol import Provider
 
 _FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
 _SOONEST_SECONDS = 1.0
@@ -64,7 +70,7 @@ class Supply:
 
     def provider(self, store: Store) -> Provider | None:
         """Who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
-        from memory_tui.index import refusals
+        from memory_tui.index import embedding
 
         if not self._resumed:
             self._resumed = True
@@ -73,7 +79,7 @@ class Supply:
                 self._chain.resume(record)
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
-            refusals.forget(store)
+            embedding.forget(store)
         self._chain.reconsider()
         provider = self._chain.proven(store.identity())
         if isinstance(provider, Link) and provider.remote and self._plan.provider_origin == NAMED:
@@ -86,7 +92,7 @@ class Supply:
 
     def manner(self, provider: Provider | None) -> Manner:
         """How texts get to `provider`."""
-        from memory_tui.index.withheld import HERE, SERVER, SLOW
+        from memory_tui.index.embedding import HERE, SERVER, SLOW
 
         if not isinstance(provider, Link) or not provider.host:
             return SLOW if isinstance(provider, Link) and provider.name == "local" else HERE
@@ -100,20 +106,20 @@ class Supply:
         """Write down fallback and cache hits for `status` and the next process, keep the cache within
         `cache.maxEntries`, and plan the next try of who failed.
         """
-        from memory_tui.index import writes
+        from memory_tui.index import index_write
 
         fallback = self._chain.fallback
         if fallback != recorded(store):
-            writes.remember(store, _FALLBACK, json.dumps(fallback.as_dict()) if fallback else "")
+            index_write.remember(store, _FALLBACK, json.dumps(fallback.as_dict()) if fallback else "")
         failure = self._failure()
         if failure != recorded_failure(store):
-            writes.remember(store, _FAILURE, json.dumps(failure.as_dict()) if failure else "")
+            index_write.remember(store, _FAILURE, json.dumps(failure.as_dict()) if failure else "")
         self._hits += report.reused
         if self._hits != cache_hits(store):
-            writes.remember(store, _HITS, str(self._hits))
+            index_write.remember(store, _HITS, str(self._hits))
         most = self._plan.config.value("cache.maxEntries")
         if isinstance(most, int):
-            writes.prune(store, most)
+            index_write.prune(store, most)
         at = self._chain.next_try
         with self._lock:
             if self._timer is not None:
@@ -204,7 +210,7 @@ def withheld_question(provider: Provider, query: str, settings: Settings) -> Not
     if not isinstance(provider, Link) or not provider.remote or not settings.on("remote.withholdSecrets"):
         return None
     # Every pattern wants a digit, or quotes after a label; looking for those spares most questions the scanner.
-    if not any(sign.isdigit() or sign in "\"'`" for sign in query) or not (kinds := secrets.kinds(query)):
+    if not any(sign.isdigit() or sign in "\"'`" for sign in query) or not (kinds := secret_finder.kinds(query)):
         return None
     return Notice(
         "provider",
@@ -212,3 +218,125 @@ def withheld_question(provider: Provider, query: str, settings: Settings) -> Not
         f"({'; '.join(kinds)}), and was not sent to {provider.host}.",
         "Ask without it, or set remote.withholdSecrets to false.",
     )
+
+
+class Embedding:
+    """The providers of one plan; `changed` is called when another one may be used from now on."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        chain: Chain,
+        consents: Consents,
+        changed: Callable[[], None],
+        looking: Callable[[], AbstractContextManager[Store]],
+    ) -> None:
+        self._plan = plan
+        self._chain = chain
+        self._looking = looking
+        self._consents = consents
+        self._changed = changed
+
+    def links(self) -> tuple[LinkState, ...]:
+        """Every provider that was looked at, in order, with its state; asks nobody."""
+        self._chain.provider()
+        return self._chain.links()
+
+    def fallback(self) -> Fallback | None:
+        """What took the place of the first choice: in this engine, else when the index was last made."""
+        with self._looking() as store:
+            return fallback_in(store, self._chain)
+
+    def supplied(self, store: Store) -> Supplied:
+        """Who makes the vectors, for `status`."""
+        from memory_tui.engine.status import Supplied
+
+        return Supplied(self.links(), who_answers(store, self._chain, self._plan.settings), cache_hits(store))
+
+    def who(self) -> Who:
+        """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
+        with self._looking() as store:
+            return who_answers(store, self._chain, self._plan.settings)
+
+    def try_out(self, name: str = "") -> dict[str, Any]:
+        """One real call, now, with a sentence of the program's own, to the provider in use or the one called `name`.
+
+        `ok`, provider, model, dims, ms, norm, selfSimilarity and host, or `error`, `nextStep` and `state`. May block
+        for as long as the provider's time-out.
+        """
+        return self._chain.try_out(name)
+
+    def retry(self) -> None:
+        """Ask the first choice again at once, and bring the index up to date with it."""
+        self._chain.restore()
+        self._changed()
+
+    @property
+    def proposal(self) -> LinkState | None:
+        """The provider that waits for the person's word; None when nobody does."""
+        return self._chain.proposal
+
+    def forecast(self) -> Forecast | None:
+        """What the next index run would send where, and at what price; None when there is no provider for it.
+
+        Reads every note, asks nobody and sends nothing. Raises ProviderError for what the provider lacks.
+        """
+        from memory_tui.engine.costs import forecast
+
+        outlook = self._chain.outlook()
+        if outlook is None:
+            if (error := self._chain.error) is not None:
+                raise error
+            return None
+        with self._looking() as store:
+            return forecast(self._plan, store, scan(self._plan.roots), outlook)
+
+    def estimate(self, speed: float | None) -> Estimate:
+        """What making the whole index anew would cost at `speed` texts a second; reads no note and asks nobody."""
+        from memory_tui.engine.costs import estimate
+
+        try:
+            outlook = self._chain.outlook()
+        except ProviderError:
+            # As it is, it would embed nothing.
+            outlook = None
+        known = self._chain.known_identity()
+        with self._looking() as store:
+            return estimate(self._plan, store, scan(self._plan.roots), outlook, known or store.identity(), speed)
+
+    def agreements(self) -> tuple[Agreement, ...]:
+        """What was agreed about this workspace, the oldest first."""
+        return self._consents.every()
+
+    def agree(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Agreement | None:
+        """Remember that notes may go to `name`, by default whoever waits for it; None when nobody does.
+
+        With `sync` the index is brought up to date then, in the background. Raises SettingError for a provider that
+        waits for nothing, ConsentUnsaved.
+        """
+        waiting = [link for link in self.links() if not link.agreed]
+        chosen = next((link for link in waiting if link.name == name), None) if name else self._chain.proposal
+        if name and chosen is None:
+            raise SettingError(
+                f"{name} does not wait for your word.",
+                f"Those who do: {', '.join(link.name for link in waiting) or 'none'}.",
+            )
+        if chosen is None:
+            return None
+        made = self._consents.agree(chosen.name, chosen.host, how)
+        self._chain.choose_again()
+        if sync:
+            self._changed()
+        return made
+
+    def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Agreement, ...]:
+        """Take back what was agreed about `name`, or everything; returns it. Nothing is sent there from now on.
+
+        Raises ConsentUnsaved.
+        """
+        gone = self._consents.revoke(name)
+        if gone:
+            self._chain.choose_again()
+        if gone and sync:
+            self._changed()
+        return gone

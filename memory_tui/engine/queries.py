@@ -1,4 +1,4 @@
-"""Asking the index: read-only connections, the chunks in memory, and what they give for a question."""
+"""Queries read the index over connections of their own; an index run never blocks them."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_tui.engine.supply import provider_notice, who_answers, withheld_question
-from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable
+from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
+from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
 from memory_tui.explain.elsewhere import Waiting
 from memory_tui.explain.elsewhere import look as words_elsewhere
-from memory_tui.index import place
-from memory_tui.index.readers import Cancel, Readers
+from memory_tui.index import index_file
+from memory_tui.index.connections import Cancel, Readers
 from memory_tui.search.trace import ChunkRef, Notice
-from memory_tui.workspace.sources import shown
+from memory_tui.workspace.roots import shown
 
 if TYPE_CHECKING:
-    from memory_tui.curate.inbox import Chunks
-    from memory_tui.curate.preview import Effect
-    from memory_tui.curate.record import Change
-    from memory_tui.embed.chain import Chain
-    from memory_tui.embed.provider import Identity
-    from memory_tui.embed.who import Who
-    from memory_tui.engine.upkeep import Upkeep
-    from memory_tui.explain.whynot import WhyNot
+    from memory_tui.core.settings import Settings
+    from memory_tui.curate.changes import Change
+    from memory_tui.curate.what_if import Effect
+    from memory_tui.engine.indexer import Upkeep
+    from memory_tui.explain.why_not import WhyNot
+    from memory_tui.inbox.examine import Chunks
     from memory_tui.index.store import Store
-    from memory_tui.index.vectors import Corpus
-    from memory_tui.launch import Plan
+    from memory_tui.plan import Plan
+    from memory_tui.providers.chain import Chain
+    from memory_tui.providers.protocol import Identity
+    from memory_tui.providers.serving import Who
+    from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.gather import Asked, Dates
-    from memory_tui.settings import Settings
+    from memory_tui.search.retrieve import Asked, Dates
 
 Outcome = TypeVar("Outcome")
 
@@ -68,7 +68,7 @@ class Asking:
     @contextmanager
     def reader(self) -> Iterator[Store]:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
-        met = place.file_at(self._upkeep.path)
+        met = index_file.file_at(self._upkeep.path)
         try:
             with self._readers.borrow(self._upkeep.path) as store:
                 if store is None:
@@ -91,7 +91,7 @@ class Asking:
             with self.looking() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self._upkeep.doubt(error, place.file_at(self._upkeep.path))
+            self._upkeep.doubt(error, index_file.file_at(self._upkeep.path))
         with self._nothing() as store:
             return run(store)
 
@@ -125,7 +125,7 @@ class Asking:
         except IndexDamaged as error:
             if self._upkeep.batches.resident:
                 raise
-            self._upkeep.heal(error, place.file_at(self._upkeep.path))
+            self._upkeep.heal(error, index_file.file_at(self._upkeep.path))
             return self._gathered(query, now, cancel, source, by_words=by_words)
 
     def _gathered(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
@@ -133,7 +133,7 @@ class Asking:
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
-        from memory_tui.search.gather import Sources, gather
+        from memory_tui.search.retrieve import Sources, gather
 
         with self.reader() as store, self._upkeep.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
@@ -154,7 +154,7 @@ class Asking:
 
     def _embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
         """The question as it is asked of an index with vectors in the space `identity`."""
-        from memory_tui.search.gather import embed
+        from memory_tui.search.retrieve import embed
 
         provider = self._chain.of_space(identity) if identity and not by_words else None
         if provider is not None and (kept_back := withheld_question(provider, query, self._plan.settings)):
@@ -167,20 +167,20 @@ class Asking:
         Where the index was made anew since, the question is asked again: the rows of `evidence` are of no use then.
         Raises IndexUnavailable, Cancelled.
         """
-        from memory_tui.explain import place, whynot
+        from memory_tui.explain import why_not
 
         for _ in range(_TRIES):
             with self.reader() as store, store.snapshot():
                 if store.uuid() == evidence.uuid:
-                    return whynot.why(evidence, settings, place.look(self._plan.roots, store, path, line))
+                    return why_not.why(evidence, settings, why_not.look(self._plan.roots, store, path, line))
             by_words = evidence.cosine is None
             evidence = self.gather(evidence.query, evidence.now, Cancel(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")
 
     def preview(self, change: Change, query: str, now: float, settings: Settings) -> Effect:
         """What a change of notes would do to an answer. Raises IndexUnavailable, ProviderError, QueryError."""
-        from memory_tui.curate.preview import preview
-        from memory_tui.embed import registry
+        from memory_tui.curate.what_if import preview
+        from memory_tui.providers import registry
 
         with self.reader() as store, store.snapshot():
             identity = store.identity()
@@ -201,7 +201,7 @@ class Asking:
 
     def chunks(self) -> Chunks | None:
         """The chunks with their vectors, to be compared with each other; None while there are none."""
-        from memory_tui.curate.inbox import Chunks
+        from memory_tui.inbox.examine import Chunks
 
         with self._readers.borrow(self._upkeep.path) as store:
             if store is None:
@@ -228,8 +228,8 @@ class Asking:
 
     def remeasured(self) -> float | None:
         """How like its stored vector that chunk is when it is embedded anew, as a cosine; None without vectors."""
-        from memory_tui.index.vectors import vectors_of
-        from memory_tui.search.scoring import cosine
+        from memory_tui.search.corpus import vectors_of
+        from memory_tui.search.formulas import cosine
 
         with self.reader() as store, self._state(store) as (corpus, _):
             found = _sample(store, corpus)
@@ -254,8 +254,8 @@ class Asking:
 
     def _current(self, store: Store) -> tuple[Corpus, Dates]:
         """The chunks in memory, brought up to the state that `store` holds."""
-        from memory_tui.index.vectors import Corpus
-        from memory_tui.search.gather import Dates
+        from memory_tui.search.corpus import Corpus
+        from memory_tui.search.retrieve import Dates
 
         first = Corpus.load_once if self._plan.once else Corpus.load
         corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)

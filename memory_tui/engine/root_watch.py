@@ -1,4 +1,4 @@
-"""Knowing the state of every root while the engine runs: a thread that examines each once a second, and its own death.
+"""The root watch examines every root once a second.
 
 A file system can hang, and with it whoever asks for it. So the examination has a thread of its own, and who wants to
 know the states never waits for it: a root that does not answer is unreadable.
@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory_tui.workspace import presence
-from memory_tui.workspace.presence import Identity, Probe, RootState
+from memory_tui.workspace import root_state
+from memory_tui.workspace.root_state import Identity, Probe, RootState
 
 if TYPE_CHECKING:
-    from memory_tui.engine.watching import Watching
+    from memory_tui.index.watch import Watching
     from memory_tui.workspace.roots import Roots
 
 _PERIOD_SECONDS = 1.0
@@ -65,9 +65,9 @@ class Guarding:
         probes, asked = self._probes or (), self._asked
         states = {one.root.path: self._state(one) for one in probes}
         if asked is not None and time.monotonic() - asked[1] > _SILENT_SECONDS:
-            states[asked[0].path] = presence.silent(asked[0])
+            states[asked[0].path] = root_state.silent(asked[0])
         reason = self._watcher.stalled
-        return presence.stalled(states.values(), reason) if reason else tuple(states.values())
+        return root_state.stalled(states.values(), reason) if reason else tuple(states.values())
 
     def judged(self, moved: Collection[str], expected: Collection[str]) -> None:
         """Disk and index were compared: notes are missing at the roots `moved`; at `expected` ones there were notes."""
@@ -95,13 +95,13 @@ class Guarding:
         if one.identity is None or not root.readable:
             return root
         device = self._devices.get(root.path, one.identity[0])
-        return presence.elsewhere(root) if root.path in self._moved or device != one.identity[0] else root
+        return root_state.elsewhere(root) if root.path in self._moved or device != one.identity[0] else root
 
     def _examine(self) -> None:
         def begin(root: RootState) -> None:
             self._asked = root, time.monotonic()
 
-        self._probes = tuple(presence.probe(self._roots, self._expected, begin))
+        self._probes = tuple(root_state.probe(self._roots, self._expected, begin))
         self._asked = None
         for one in self._probes:
             if one.identity is not None:

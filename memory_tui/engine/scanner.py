@@ -1,17 +1,19 @@
-"""What a sync looks at: everything, or only what the watcher has named since everything was looked at and indexed."""
+"""The scanner decides when the notes are scanned: in full, or only what the watcher named."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from memory_tui.workspace.again import Picture
+from memory_tui.workspace.incremental import Picture
 
 if TYPE_CHECKING:
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
-    from memory_tui.workspace.roots import Roots, Scan
+    from memory_tui.workspace.roots import Roots
+    from memory_tui.workspace.scan import Scan
 
 _MOST = 200
 """More paths than this are not looked at one by one."""
@@ -71,3 +73,54 @@ class Looking:
         self._near = near is not None
         self._picture = near or Picture.taken(self._roots, known.settled)
         return self._picture.scan
+
+
+_TICK_SECONDS = 0.5
+SWEEP_SECONDS = 60.0
+"""How often a watcher is backed up by a look at every file: events get lost, and mounts come and go."""
+
+
+class Clock:
+    """Calls `tick` twice a second on a thread of its own, until `stop` is set."""
+
+    def __init__(self, tick: Callable[[], None], stop: threading.Event) -> None:
+        self._tick = tick
+        self._stop = stop
+        self._swept = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="engine-clock", daemon=True)
+
+    def start(self) -> None:
+        """Begin to tick."""
+        self._thread.start()
+
+    def join(self, timeout: float) -> None:
+        """Wait for the end, after `stop` was set."""
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def sweep_due(self, watching: bool) -> bool:
+        """Whether it is time to look whether the watcher has missed anything; True once each time."""
+        now = time.monotonic()
+        if not watching or now - self._swept < SWEEP_SECONDS:
+            return False
+        self._swept = now
+        return True
+
+    def _run(self) -> None:
+        while not self._stop.wait(_TICK_SECONDS):
+            self._tick()
+
+
+class Stops:
+    """Set while any of several events is."""
+
+    def __init__(self, *events: threading.Event) -> None:
+        self._events = events
+
+    def is_set(self) -> bool:
+        """Whether any of them is."""
+        return any(event.is_set() for event in self._events)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the first of them for `timeout` seconds; the others are looked at before and after."""
+        return self.is_set() or self._events[0].wait(timeout) or self.is_set()

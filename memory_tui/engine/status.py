@@ -1,4 +1,4 @@
-"""What a front end shows of a workspace's state: status, files, one file's fate, a note's lines."""
+"""The status of a workspace: index, files, provider, why a file is in or out."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from typing import Any
 
 import apsw
 
-from memory_tui.embed.links import LinkState
-from memory_tui.embed.who import Who
-from memory_tui.index import abilities, lock, refusals, sizes, withheld
+from memory_tui.index import database, disk_usage, embedding, locks
+from memory_tui.index.database import OFF, Vec0, ability
+from memory_tui.index.disk_usage import FileSize
+from memory_tui.index.embedding import Refused, Withheld
 from memory_tui.index.freshness import Freshness
-from memory_tui.index.lock import Role
-from memory_tui.index.refusals import Refused
-from memory_tui.index.shrink import Shrink
-from memory_tui.index.sizes import FileSize
+from memory_tui.index.index_write import VEC0_FROM
+from memory_tui.index.locks import Role
+from memory_tui.index.mass_deletion import Shrink
 from memory_tui.index.store import Store
-from memory_tui.index.vec0 import OFF, Vec0, ability
-from memory_tui.index.withheld import Withheld
-from memory_tui.index.writes import VEC0_FROM
-from memory_tui.launch import Plan
+from memory_tui.plan import Plan
+from memory_tui.providers.chain_member import LinkState
+from memory_tui.providers.serving import Who
 from memory_tui.search.trace import Notice
-from memory_tui.workspace.document import Document, shown_day
-from memory_tui.workspace.presence import RootState
+from memory_tui.workspace.notes import Document, shown_day
+from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import PathVerdict
-from memory_tui.workspace.walk import LeftOut, Scan
+from memory_tui.workspace.scan import LeftOut, Scan
 
 GET_LINES = 120
 GET_CHARACTERS = 12_000
@@ -262,7 +261,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
 def _kept_back(store: Store) -> dict[str, str]:
     """What is to be said, by path, of chunks that are not sent to the provider, and of those it refused."""
     found: dict[str, list[Withheld | Refused]] = {}
-    kept: list[Withheld | Refused] = [*withheld.found_in(store), *refusals.found_in(store)]
+    kept: list[Withheld | Refused] = [*embedding.withheld_in(store), *embedding.rejected_in(store)]
     for chunk in kept:
         found.setdefault(chunk.path, []).append(chunk)
     return {
@@ -295,7 +294,7 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
 
 def writing(index: Path, role: Role) -> Writing | None:
     """Who has the `role` now."""
-    who = lock.living(index, role)
+    who = locks.living(index, role)
     return Writing(who.pid, who.since, who.ours) if who else None
 
 
@@ -317,14 +316,14 @@ def status(
     identity = store.identity()
     settings = plan.settings
     vec0 = ability() if settings.on("store.vector.enabled") else OFF
-    refused = tuple(refusals.found_in(store))
+    refused = tuple(embedding.rejected_in(store))
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,
         agents=tuple(agent.id for agent in plan.config.agents),
         workspace_dir=str(plan.roots.workspace),
         db_path=os.fspath(store.path),
-        db_bytes=sizes.on_disk(store.path),
+        db_bytes=disk_usage.on_disk(store.path),
         files=counts.files,
         chunks=counts.chunks,
         embedded=counts.embedded,
@@ -372,8 +371,8 @@ def status(
         notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
         keeper=writing(store.path, "keeper"),
         writer=writing(store.path, "lock"),
-        storage=sizes.files(store.path),
-        withheld=tuple(withheld.found_in(store)),
+        storage=disk_usage.files(store.path),
+        withheld=tuple(embedding.withheld_in(store)),
         refused=refused,
         links=supplied.links,
         roots=roots,
@@ -409,7 +408,7 @@ def _compared_by(store: Store, vec0: Vec0) -> str:
 
 
 def _full_text(store: Store) -> dict[str, Any]:
-    tokenizer, reason = store.full_text(), abilities.fts5()
+    tokenizer, reason = store.full_text(), database.fts5()
     return {
         "enabled": True,
         "available": bool(tokenizer),
@@ -422,7 +421,7 @@ def _full_text(store: Store) -> dict[str, Any]:
 def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
     """What full-text search and vectors have to do without, and what is done instead."""
     lost, settings = [], plan.settings
-    if reason := abilities.fts5():
+    if reason := database.fts5():
         lost.append(
             Notice(
                 "full_text",
@@ -430,7 +429,7 @@ def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
                 "any, a chunk is found when its text holds the letters of a word.",
             )
         )
-    elif settings.word("store.fts.tokenizer") == "trigram" and (reason := abilities.trigram()):
+    elif settings.word("store.fts.tokenizer") == "trigram" and (reason := database.trigram()):
         lost.append(Notice("trigram", f"Trigrams are not possible ({reason}): unicode61 cuts the words."))
     if settings.on("store.vector.enabled") and not vec0.ready:
         lost.append(
@@ -439,7 +438,7 @@ def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
             )
         )
     lost += [
-        Notice("switch", f"{abilities.SWITCH} names {name!r}, which is none of {', '.join(abilities.NAMES)}.")
-        for name in abilities.unknown()
+        Notice("switch", f"{database.SWITCH} names {name!r}, which is none of {', '.join(database.NAMES)}.")
+        for name in database.unknown()
     ]
     return lost

@@ -1,27 +1,44 @@
-"""Who would be recalled under many settings at once: the arithmetic of ranking over a whole row of values.
+"""Counterfactuals find the setting or the word that would change whether a chunk is recalled.
 
 Components, scores and gate are those of ranking, for all values together; the order ends early, as a full one cannot.
 `rank` gives the same answer, one setting at a time.
+
+Values are walked outwards on the knob's own fine grid, nearest first: rivals move too, so nothing promises a single
+turning point.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice, zip_longest
 
 import numpy as np
 
-from memory_tui.explain import proposed
+from memory_tui.core import profiles, tokens
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
+from memory_tui.explain import why_not
+from memory_tui.explain.verdicts import NotMatched
+from memory_tui.explain.why_not import WhyNot
 from memory_tui.search.evidence import Evidence, Flags, Rows
-from memory_tui.search.fuse import Components, Rules, column, components, keyword_hits, mode_of, score, side_of
+from memory_tui.search.formulas import Floats
 from memory_tui.search.gate import pass_gate
-from memory_tui.search.rank import mmr_tokens
-from memory_tui.search.scoring import Floats
-from memory_tui.search.similarity import Similarity
-from memory_tui.search.trace import Mode
-from memory_tui.settings import Settings
+from memory_tui.search.rank import mmr_tokens, rank
+from memory_tui.search.score import (
+    Components,
+    Rules,
+    Similarity,
+    column,
+    components,
+    keyword_hits,
+    mode_of,
+    score,
+    side_of,
+)
+from memory_tui.search.trace import ChunkRef, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +69,7 @@ class Replay:
     """Rankings of `evidence`; `rows` are told apart even where no setting makes them candidates."""
 
     def __init__(self, evidence: Evidence, rows: Sequence[int] = ()) -> None:
-        self._small, kept = proposed.subset(evidence, rows)
+        self._small, kept = why_not.subset(evidence, rows)
         self._own = {row: i for i, row in enumerate(kept.tolist())}
         self._rows = kept
         self._fields: dict[tuple[str, Mode, int], Field] = {}
@@ -182,3 +199,265 @@ class _Batch:
                     going.append(i)
             active = np.array(going, dtype=np.int64)
         return found
+
+
+VECTOR, TEXT = "query.hybrid.vectorWeight", "query.hybrid.textWeight"
+"""The weights are one knob: they add up to 1, as the tune strip turns them."""
+ORIGIN = "what would change it"
+_BATCH = 256
+
+WithProfile = Callable[[str], Settings]
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A change of one knob that turns the verdict on a chunk, and what else it does.
+
+    `changes` are the settings to change, `settings` all of them after it; `place` is the chunk's then, None when it
+    is lost. `presses` counts how many steps of the knob it is away (a switch is one). `comes_in` and `drops_out` are
+    the other chunks whose verdict turns.
+    """
+
+    key: str
+    was: Scalar
+    value: Scalar
+    changes: Mapping[str, Scalar]
+    settings: Settings
+    place: int | None
+    presses: float
+    comes_in: tuple[ChunkRef, ...]
+    drops_out: tuple[ChunkRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotAlone:
+    """A knob that moves a chunk, but no value of which recalls it: at `value` it came nearest.
+
+    There its `score` (None: never a candidate) `passes` the gate or does not; of the `limit` that are recalled it would
+    be number `place`, None when that was not worked out because MMR stops at the limit.
+    """
+
+    key: str
+    value: Scalar
+    score: float | None
+    passes: bool
+    place: int | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """What turns the verdict on `chunk`, nearest first, and which knobs do not alone.
+
+    Knobs that have no effect on it are in neither list.
+    """
+
+    chunk: ChunkRef
+    recalled: bool
+    found: tuple[Flip, ...]
+    not_alone: tuple[NotAlone, ...]
+
+
+def flips(evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile) -> Flips:
+    """Every single turn of a knob that recalls the chunk at `row`, or loses it when it is recalled now.
+
+    `with_profile` gives the settings under another profile. Pure arithmetic, for any thread.
+    """
+    return list(one_by_one(evidence, settings, row, with_profile))[-1]
+
+
+def one_by_one(evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile) -> Iterator[Flips]:
+    """What `flips` finds, told anew after each knob, for those who show it as it comes; the last is the whole."""
+    search = _Search(evidence, settings, row, with_profile)
+    found: list[Flip] = []
+    alone: list[NotAlone] = []
+    for key in TUNE_KEYS:
+        outcome = search.along(BY_KEY[key]) if key != TEXT else None
+        if isinstance(outcome, Flip):
+            found.append(outcome)
+        elif isinstance(outcome, NotAlone) and not search.now.recalled:
+            alone.append(outcome)
+        yield Flips(
+            evidence.refs[row], search.now.recalled, tuple(sorted(found, key=lambda flip: flip.presses)), tuple(alone)
+        )
+
+
+def turned(knob: Knob, value: Scalar) -> dict[str, Scalar]:
+    """What changes when `knob` is turned to `value`; a weight takes its partner along."""
+    return {VECTOR: value, TEXT: round(1 - float(value), 6)} if knob.key == VECTOR else {knob.key: value}
+
+
+def outwards(knob: Knob, value: Scalar) -> Iterator[Scalar]:
+    """Every other value of `knob`, nearest to `value` first: by fine steps up and down in turn, up before down."""
+    if knob.choices:
+        yield from (name for name in profiles.PROFILES if name != value)
+    elif isinstance(knob.default, bool):
+        yield not value
+    else:
+        at, last, first = float(value) / knob.fine, knob.high / knob.fine, knob.low / knob.fine
+        # A thousandth of a millionth of a step absorbs the error of decimal fractions.
+        up = range(math.floor(at + 1e-9) + 1, math.floor(last + 1e-9) + 1)
+        down = range(min(math.ceil(at - 1e-9) - 1, up.stop - 1), math.ceil(first - 1e-9) - 1, -1)
+        for i in chain.from_iterable(zip_longest(up, down)):
+            if i is not None:
+                yield round(i * knob.fine, 6) if isinstance(knob.default, float) else int(i * knob.fine)
+
+
+class _Search:
+    """One chunk under one evidence, and where it stands now."""
+
+    def __init__(self, evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile) -> None:
+        self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
+        self.replay = Replay(evidence, [row])
+        self.now = self.replay.standings(row, [settings])[0]
+        self.before = set(self.replay.recalled(settings))
+
+    def along(self, knob: Knob) -> Flip | NotAlone | None:
+        """The nearest value of `knob` that turns the verdict; else the best there is, None when nothing moves."""
+        best: tuple[tuple[float, ...], Scalar, Standing] | None = None
+        moved = False
+        values = outwards(knob, self.settings.values[knob.key].value)
+        while batch := list(islice(values, _BATCH)):
+            standings = self.replay.standings(self.row, [self._with(knob, value) for value in batch])
+            for value, standing in zip(batch, standings, strict=True):
+                if standing.recalled != self.now.recalled:
+                    return self._flip(knob, value, standing)
+                moved = moved or self._moved(standing)
+                merit = _merit(standing)
+                if best is None or merit > best[0]:
+                    best = merit, value, standing
+        if best is None or not moved:
+            return None
+        _, value, standing = best
+        place = None if self._with(knob, value).on("query.hybrid.mmr.enabled") else standing.place or None
+        score = None if math.isnan(standing.score) else standing.score
+        return NotAlone(knob.key, value, score, standing.place > 0, place, standing.limit)
+
+    def _with(self, knob: Knob, value: Scalar) -> Settings:
+        if knob.choices:
+            return self.with_profile(str(value))
+        return self.settings.update(turned(knob, value), ORIGIN)
+
+    def _moved(self, standing: Standing) -> bool:
+        same = standing.score == self.now.score or (math.isnan(standing.score) and math.isnan(self.now.score))
+        return not same or standing.place != self.now.place
+
+    def _flip(self, knob: Knob, value: Scalar, standing: Standing) -> Flip:
+        settings = self._with(knob, value)
+        after = self.replay.recalled(settings)
+        refs = self.evidence.refs
+        return Flip(
+            knob.key,
+            self.settings.values[knob.key].value,
+            value,
+            {"profile": value} if knob.choices else turned(knob, value),
+            settings,
+            standing.place if standing.recalled else None,
+            self._presses(knob, value),
+            tuple(refs[row] for row in after if row not in self.before and row != self.row),
+            tuple(refs[row] for row in sorted(self.before - set(after)) if row != self.row),
+        )
+
+    def _presses(self, knob: Knob, value: Scalar) -> float:
+        was = self.settings.values[knob.key].value
+        if isinstance(value, str) or isinstance(was, str):
+            # Another profile changes most of what is on screen, so whatever one knob can do comes first.
+            return math.inf
+        return 1.0 if isinstance(value, bool) else abs(value - was) / knob.step
+
+
+def _merit(standing: Standing) -> tuple[float, ...]:
+    """How near a standing is to being recalled: over the gate by place over the limit, below it by score."""
+    if standing.place:
+        return 1.0, standing.limit - standing.place
+    return 0.0, -math.inf if math.isnan(standing.score) else standing.score
+
+
+def side_effects(flip: Flip, grade: Callable[[ChunkRef], int | None]) -> tuple[int, int]:
+    """Of the chunks that come in, how many are marked right and how many wrong, by `grade` (None: not marked)."""
+    grades: Sequence[int | None] = [grade(ref) for ref in flip.comes_in]
+    return sum(g is not None and g > 0 for g in grades), sum(g == 0 for g in grades)
+
+
+TRIES = 8
+"""Searches at most; with a remote provider each of them embeds a question."""
+WANTED = 3
+LONGEST_RUN = 8
+"""Characters of the longest run of Chinese, Japanese or Korean that is offered as a word."""
+_LANGUAGE = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Rephrased:
+    """A question that recalls the chunk as number `place`: the old one with `word` added, or without `left_out`."""
+
+    query: str
+    word: str
+    left_out: tuple[str, ...]
+    place: int
+
+
+def rephrase(
+    ask: Callable[[str], Evidence],
+    evidence: Evidence,
+    settings: Settings,
+    text: str,
+    rowid: int,
+    absent: tuple[str, ...] = (),
+) -> tuple[Rephrased, ...]:
+    """Questions that recall the chunk `rowid`, of which `text` is the text; the shortest change first.
+
+    `ask` gathers evidence, on a worker thread. `absent` are the words that a search for all words failed on.
+    Raises QueryError, ProviderError and what else `ask` raises.
+    """
+    shorter = _without(evidence.query, absent)
+    tries = ["", *salient(text, evidence)] if shorter else salient(text, evidence)
+    found: list[Rephrased] = []
+    for word in tries[:TRIES]:
+        query = f"{evidence.query} {word}" if word else shorter
+        trace = rank(ask(query), settings)
+        place = next((i for i, c in enumerate(trace.recalled, 1) if c.chunk.rowid == rowid), None)
+        if place is not None:
+            found.append(Rephrased(query, word, () if word else absent, place))
+        if len(found) == WANTED:
+            break
+    return tuple(found)
+
+
+def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> tuple[Rephrased, ...]:
+    """Questions that recall the chunk that speaks in `answer`; none for one that is recalled already."""
+    best = answer.best
+    if best is None or best.recalled:
+        return ()
+    gate = getattr(best.fate, "text", best.fate)
+    absent = gate.absent if isinstance(gate, NotMatched) and gate.join == "AND" else ()
+    return rephrase(ask, answer.evidence, answer.trace.settings, best.text, best.chunk.rowid, absent)
+
+
+def salient(text: str, evidence: Evidence) -> list[str]:
+    """The words of `text` that say most about it: frequent there, rare among the other candidates, not asked yet."""
+    asked = set(tokens.WORD.findall(evidence.query.lower()))
+    counts = Counter(word for word in _words(text) if word not in asked)
+    others = Counter(word for other in evidence.texts.values() for word in set(_words(other)))
+    stops = tokens.stop_words(_LANGUAGE)
+    usable = [
+        word for word in counts if word not in stops and (len(word) > 2 or tokens.is_cjk(word)) and not word.isdigit()
+    ]
+    return sorted(usable, key=lambda word: (others[word] / counts[word], -len(word), word))
+
+
+def _words(text: str) -> list[str]:
+    """The words of `text`; of Chinese, Japanese and Korean, which put no blanks between words, short whole runs."""
+    found = []
+    for word in tokens.WORD.findall(text.lower()):
+        found += tokens.CJK_RUN.sub(" ", word).split()
+        found += [run for run in tokens.CJK_RUN.findall(word) if 1 < len(run) <= LONGEST_RUN]
+    return found
+
+
+def _without(query: str, absent: tuple[str, ...]) -> str:
+    """`query` without the words `absent`; empty when nothing is left, or nothing was taken away."""
+    gone = set(absent)
+    kept = tokens.WORD.sub(lambda found: "" if found.group() in gone else found.group(), query)
+    kept = " ".join(kept.split())
+    return kept if tokens.WORD.search(kept) and kept != query else ""

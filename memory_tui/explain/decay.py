@@ -1,4 +1,4 @@
-"""What age does to recall: which hits of today will be lost, on what day and to which gate, and which are lost already.
+"""Decay over time: which hits age will drop, on which day, at which gate.
 
 Every day that is looked at is ranked as a whole: rivals fade too, so nothing can be solved for one hit alone.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory_tui.explain.replay import Replay
+from memory_tui.core.settings import Settings
+from memory_tui.explain.counterfactuals import Replay
 from memory_tui.search.evidence import Evidence, later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, Verdict
-from memory_tui.settings import Settings
 
 DECAY = "query.hybrid.temporalDecay.enabled"
 HORIZON = 90

@@ -1,4 +1,4 @@
-"""Where words of a question stand that the index did not find: in the text itself, and in notes that wait.
+"""Where words of a query stand that the index does not hold.
 
 An answer may call a word absent only when neither holds it. Both looks are bounded: an answer does not wait for them.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import MemoryTuiError
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.tokens import as_asked
 from memory_tui.search.trace import Elsewhere, Unsearchable
-from memory_tui.text.words import as_asked
 
 if TYPE_CHECKING:
     from memory_tui.index.store import Store

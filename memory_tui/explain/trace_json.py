@@ -1,4 +1,4 @@
-"""A trace, or the answer to "why not", as JSON-ready data, for programs: the same record that the screen draws."""
+"""A trace as JSON-ready data, the same record that the screen draws."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.embed.who import Who
 from memory_tui.explain import wording
-from memory_tui.explain.fates import Fate, ModelMismatch, NoVector, OutsideVectorPool
+from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
+from memory_tui.providers.serving import Who
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
 if TYPE_CHECKING:
-    from memory_tui.explain.flips import Flip, Flips
-    from memory_tui.explain.rephrase import Rephrased
-    from memory_tui.explain.whynot import Account, WhyNot
+    from memory_tui.explain.counterfactuals import Flip, Flips, Rephrased
+    from memory_tui.explain.why_not import Account, WhyNot
 
 
 def kind(name: str) -> str:

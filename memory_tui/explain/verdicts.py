@@ -1,4 +1,4 @@
-"""What can become of a line of a note: recalled, or the first gate that stopped it. A closed union, with evidence.
+"""A verdict says what became of a line of a note: recalled, or the first gate that stopped it.
 
 The order of the gates is the way of a line: disk, index, the pools of both sides, then the gates of ranking.
 """
@@ -146,3 +146,48 @@ class LostInTheirIndex:
 FileGate = OutsideRoots | Excluded | NoSuchFile | UnreadableFile | ChangedSinceIndexed | InNoChunk
 PoolGate = NoVector | ModelMismatch | OutsideVectorPool | WordsOff | NoWord | NotMatched | OutsideTextPool
 Fate = FileGate | PoolGate | Verdict | LostInTheirIndex
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordHitsShut:
+    """A hit by words alone scores `most` at best, below minScore; with `relaxed` it passes when nothing else does."""
+
+    most: float
+    min_score: float
+    relaxed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BelowNoise:
+    """minScore lets a `share` of nonsense through: the best hit of the median nonsense question scores `median`."""
+
+    min_score: float
+    median: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class AboveRight:
+    """minScore shuts out what is right: only a `share` of related questions recall it; the median scores `median`."""
+
+    min_score: float
+    median: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeScores:
+    """Under `profile` scores are shares of each question's best hit, so that of nonsense scores as high as any."""
+
+    profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inseparable:
+    """No minScore keeps nonsense out and the right in: the best still has `nonsense` and `related` of them."""
+
+    nonsense: float
+    related: float
+
+
+Doubt = KeywordHitsShut | BelowNoise | AboveRight | RelativeScores | Inseparable

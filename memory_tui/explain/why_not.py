@@ -1,31 +1,45 @@
-"""Why a line was, or was not, recalled: the first gate that stopped it, for chunks inside and outside the pools."""
+"""Why a line of a note is not recalled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from memory_tui.explain import proposed
-from memory_tui.explain.fates import (
+from memory_tui.core import tokens
+from memory_tui.core.errors import PathRefused, Unreadable
+from memory_tui.core.settings import Settings
+from memory_tui.explain.verdicts import (
     ChangedSinceIndexed,
+    Excluded,
     Fate,
     FileGate,
+    InNoChunk,
     LostInTheirIndex,
     ModelMismatch,
+    NoSuchFile,
     NotMatched,
     NoVector,
     NoWord,
+    OutsideRoots,
     OutsideTextPool,
     OutsideVectorPool,
     PoolGate,
     TextGate,
+    UnreadableFile,
     WordsOff,
 )
-from memory_tui.search.evidence import Evidence, Postings
+from memory_tui.index.freshness import FileState, compare
+from memory_tui.index.store import Store
+from memory_tui.search.evidence import Evidence, Postings, Rows, Side
+from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.rank import rank
+from memory_tui.search.score import Rules, mode_of
+from memory_tui.search.score import side_of as side_under
 from memory_tui.search.trace import (
     BeyondLimit,
     Candidate,
@@ -36,8 +50,99 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
-from memory_tui.settings import Settings
-from memory_tui.text import words
+from memory_tui.workspace import roots as workspace_roots
+from memory_tui.workspace.roots import PathVerdict, Roots, scan, why_path
+from memory_tui.workspace.scan import Found, Scan
+
+
+def side_of(evidence: Evidence, settings: Settings) -> Side:
+    """The word side that counts under `settings`."""
+    mode = mode_of(evidence, settings)
+    return side_under(evidence, mode, Rules.of(settings, mode))
+
+
+def row_of(evidence: Evidence, rowid: int) -> int | None:
+    """Where a chunk stands in `evidence`, None when it is not there; rows are in the order of rowids."""
+    at = bisect_left(range(evidence.chunks), rowid, key=lambda row: evidence.refs[row].rowid)
+    return at if at < evidence.chunks and evidence.refs[at].rowid == rowid else None
+
+
+def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows]:
+    """The evidence of the rows that any setting can make candidates, and of the rows `also`; and which rows those are.
+
+    It ranks as the whole does, at a cost that does not grow with the index; only counts of the funnel differ.
+    """
+    matched = [side.postings.rows[:MOST_CANDIDATES] for side in _sides(evidence)]
+    rows = np.unique(np.concatenate([evidence.nearest, *matched, np.array(list(also), dtype=np.int64)]))
+    place = np.full(evidence.chunks, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+
+    def kept(side: Side) -> Side:
+        found = place[side.postings.rows]
+        return replace(side, postings=Postings(found[found >= 0], side.postings.bm25[found >= 0]))
+
+    keywords = evidence.keywords
+    return replace(
+        evidence,
+        refs={i: evidence.refs[row] for i, row in enumerate(rows.tolist())},
+        file_of=evidence.file_of[rows],
+        cosine=None if evidence.cosine is None else evidence.cosine[rows],
+        nearest=place[evidence.nearest],
+        openclaw=kept(evidence.openclaw),
+        recommended=kept(evidence.recommended),
+        keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
+    ), rows
+
+
+def _sides(evidence: Evidence) -> Iterator[Side]:
+    yield evidence.openclaw
+    yield evidence.recommended
+    if evidence.keywords is not None:
+        yield from evidence.keywords.each
+
+
+def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Candidate | None:
+    """The candidate that `row` would be, had both sides proposed it as the last of their pools.
+
+    `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
+    """
+    small, rows = subset(evidence, [row])
+    at = int(np.searchsorted(rows, row))
+    room = max(0, trace.candidate_limit - 1)
+    nearest = np.append(small.nearest[:room], at) if small.cosine is not None else small.nearest
+    side = side_of(small, trace.settings)
+    bm25 = _bm25(small, side, at)
+    if bm25 is not None or small.cosine is None:
+        found = side.postings
+        room = len(found.rows) if side.whole else room
+        value = np.nan if bm25 is None else bm25
+        side = replace(side, postings=Postings(np.append(found.rows[:room], at), np.append(found.bm25[:room], value)))
+    supposed = replace(
+        small,
+        nearest=nearest,
+        texts={**evidence.texts, small.refs[at].rowid: text},
+        openclaw=side,
+        recommended=side,
+        keywords=None,
+    )
+    # Variety chooses among candidates and changes no number of them.
+    plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")
+    return find(rank(supposed, plain), supposed, at)
+
+
+def _bm25(evidence: Evidence, side: Side, row: int) -> float | None:
+    """The bm25 of a row, the best of them where keywords were looked for one by one; None when it did not match."""
+    each = evidence.keywords.each if side.whole and evidence.keywords is not None else (side,)
+    found = [float(one.postings.bm25[at]) for one in each for at in np.flatnonzero(one.postings.rows == row)[:1]]
+    return min(found, default=None)
+
+
+def find(trace: Trace, evidence: Evidence, row: int) -> Candidate | None:
+    """The candidate of `trace`, which ranks `evidence`, that stands at `row`; only its own record is written out."""
+    rowid = evidence.refs[row].rowid
+    recalled = next((candidate for candidate in trace.recalled if candidate.chunk.rowid == rowid), None)
+    return recalled or trace.lost.at_row(row)
+
 
 LISTED = 20
 """Chunks of a note that are explained; the others are counted."""
@@ -101,7 +206,7 @@ class WhyNot:
     @property
     def row(self) -> int | None:
         """Where the chunk that speaks stands in the evidence."""
-        return proposed.row_of(self.evidence, self.best.chunk.rowid) if self.best is not None else None
+        return row_of(self.evidence, self.best.chunk.rowid) if self.best is not None else None
 
 
 class Inquest:
@@ -110,16 +215,16 @@ class Inquest:
     def __init__(self, evidence: Evidence, settings: Settings) -> None:
         self.evidence = evidence
         self.trace = rank(evidence, settings)
-        self._side = proposed.side_of(evidence, settings)
+        self._side = side_of(evidence, settings)
 
     def fate(self, row: int, text: str) -> Fate:
         """What became of the chunk at `row`, whose text is `text`."""
-        found = proposed.find(self.trace, self.evidence, row)
+        found = find(self.trace, self.evidence, row)
         return found.verdict if found is not None else self._pool_gate(row, text)
 
     def merit(self, row: int) -> tuple[int, float]:
         """How far a chunk got, to sort by: recalled, over the gate, held back by its age, scored, near by cosine."""
-        found = proposed.find(self.trace, self.evidence, row)
+        found = find(self.trace, self.evidence, row)
         if found is None:
             cosine = self.evidence.cosine
             return 0, float(cosine[row]) if cosine is not None and not np.isnan(cosine[row]) else -1.0
@@ -133,10 +238,10 @@ class Inquest:
     def account(self, row: int, text: str) -> Account:
         """The fate of a chunk with its numbers."""
         ref = self.evidence.refs[row]
-        real = proposed.find(self.trace, self.evidence, row)
+        real = find(self.trace, self.evidence, row)
         if real is not None:
             return Account(ref, real.verdict, real, True, text)
-        supposed = proposed.as_if_proposed(self.evidence, self.trace, row, text)
+        supposed = as_if_proposed(self.evidence, self.trace, row, text)
         if supposed is not None:
             supposed = self._with_true_ranks(supposed, row)
         return Account(ref, self._pool_gate(row, text), supposed, False, text)
@@ -209,7 +314,7 @@ class Inquest:
         if self.trace.mode == "vectors only":
             return WordsOff("hybrid search is off" if self.evidence.full_text else "there is no full-text search")
         if not plan.fts_query:
-            return NoWord(words.left_out(plan.dropped, self.evidence.query))
+            return NoWord(tokens.left_out(plan.dropped, self.evidence.query))
         places = [self._outside(postings, row) for postings in self._postings()]
         if found := [place for place in places if place is not None]:
             return min(found, key=lambda place: place.rank)
@@ -218,7 +323,7 @@ class Inquest:
         elsewhere, query = self.evidence.elsewhere, self.evidence.query
         lacks = absent(plan, text) if conjoined else plan.words
         nowhere = (word for word in plan.words if self._side.frequency.get(word, 1) == 0)
-        every, lacking, unknown = (words.as_asked(found, query) for found in (plan.words, lacks, nowhere))
+        every, lacking, unknown = (tokens.as_asked(found, query) for found in (plan.words, lacks, nowhere))
         # Of notes that wait and were not read nobody knows what they hold.
         seen = {*every} if elsewhere.unread else {*elsewhere.uncut, *(word for word, _ in elsewhere.held)}
         return NotMatched(every, lacking, tuple(word for word in unknown if word not in seen), join)
@@ -228,14 +333,14 @@ def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
     """The words of `plan` that are not found in `text`, a word with inner signs counting as a phrase."""
     if plan.inside:
         return tuple(word for word in plan.words if word.lower() not in text.lower())
-    joined = f" {' '.join(words.tokens(text, stemmed=False))} "
-    return tuple(word for word in plan.words if f" {' '.join(words.tokens(word, stemmed=False))} " not in joined)
+    joined = f" {' '.join(tokens.tokens(text, stemmed=False))} "
+    return tuple(word for word in plan.words if f" {' '.join(tokens.tokens(word, stemmed=False))} " not in joined)
 
 
 def why(evidence: Evidence, settings: Settings, place: Place) -> WhyNot:
     """Why the line at `place` was, or was not, recalled; the best of its chunks speaks, the next best are listed."""
     inquest = Inquest(evidence, settings)
-    found = [(row, ref) for ref in place.chunks if (row := proposed.row_of(evidence, ref.rowid)) is not None]
+    found = [(row, ref) for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None]
     found.sort(key=lambda item: inquest.merit(item[0]), reverse=True)
     accounts = [inquest.account(row, place.texts[ref.rowid]) for row, ref in found[:LISTED]]
     best = accounts[0] if accounts else None
@@ -253,3 +358,97 @@ def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> W
     if detail is None or not isinstance(answer.fate, Recalled):
         return answer
     return replace(answer, fate=LostInTheirIndex(answer.fate.place, detail))
+
+
+_LINE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d+)(?:-\d+)?|#L(?P<cited>\d+)(?:-L?\d+)?)\Z", re.DOTALL)
+
+
+def parse(typed: str) -> tuple[str, int | None]:
+    """`path:12`, `path:12-24`, or a citation `path#L12-L24`, as path and first line; a bare path has no line."""
+    found = _LINE.match(typed)
+    return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
+
+
+def look(roots: Roots, store: Store, path: str, line: int | None) -> Place:
+    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is."""
+    found, gate = _found(roots, store, path)
+    stored = found.path if isinstance(found, Found) else found
+    row = store.file(stored)
+    if isinstance(found, Found):
+        states = compare(Scan((found,), ()), {stored: row} if row else {}).stale
+        gate = _state_gate(states[stored]) if states else None
+    chunks = (
+        tuple(
+            ChunkRef(c.rowid, c.chunk_id, stored, row.source, c.start_line, c.end_line)
+            for c in store.chunks_of(stored)
+            if c.occurrence == 0
+        )
+        if row
+        else ()
+    )
+    held = tuple(c for c in chunks if line is None or c.start_line <= line <= c.end_line)
+    stale = isinstance(gate, ChangedSinceIndexed)
+    text = _lines(roots, found) if isinstance(found, Found) and (stale or not held) else []
+    if stale and line is not None:
+        held = _holding(store, chunks, text[line - 1] if 1 <= line <= len(text) else "", held)
+    if not held and gate is None:
+        gate = InNoChunk(line, len(text))
+    remark = _remark(gate) if held else ""
+    # A line that stands in the indexed text as it stands on disk was not lost to the change.
+    return Place(stored, line, held, store.texts([c.rowid for c in held]), None if stale and held else gate, remark)
+
+
+def _found(roots: Roots, store: Store, path: str) -> tuple[Found | str, FileGate | None]:
+    """The note on disk, or the stored path it would have with the rule that keeps it out."""
+    try:
+        note = workspace_roots.located(roots, path)
+    except PathRefused:
+        note = None
+    if note is not None and store.file(note.path) is not None:
+        return note, None
+    # A second name of a note, or one that only a listing of the folders can explain.
+    seen = scan(roots)
+    verdict = why_path(roots, path, seen)
+    if not verdict.included:
+        return verdict.path, _rule_gate(verdict)
+    return next(note for note in seen.found if note.path == verdict.path), None
+
+
+def _rule_gate(verdict: PathVerdict) -> FileGate:
+    if verdict.rule == "outside":
+        return OutsideRoots(verdict.detail)
+    if verdict.rule == "missing":
+        return NoSuchFile(verdict.detail)
+    if verdict.rule == "unreadable" or verdict.rule == "too big":
+        return UnreadableFile(verdict.rule, verdict.detail)  # type: ignore[arg-type]
+    return Excluded(verdict.rule, verdict.detail)
+
+
+def _state_gate(state: FileState) -> FileGate:
+    return UnreadableFile("failed", state.detail) if state.state == "failed" else ChangedSinceIndexed(state.detail)
+
+
+def _lines(roots: Roots, found: Found) -> list[str]:
+    try:
+        text = workspace_roots.shown(roots, found.path).text
+    except Unreadable:
+        # Then what the index says of the file is all there is to say.
+        return []
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _holding(
+    store: Store, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
+) -> tuple[ChunkRef, ...]:
+    """The chunks of an older text that hold the line `wanted` of the new one; of a blank line those of its number."""
+    if not wanted.strip():
+        return by_number
+    texts = store.texts([c.rowid for c in chunks])
+    return tuple(c for c in chunks if wanted in texts[c.rowid].split("\n"))
+
+
+def _remark(gate: FileGate | None) -> str:
+    if isinstance(gate, ChangedSinceIndexed):
+        return "The note has changed since; this is about the text that is indexed."
+    return "The note is not on disk as it was indexed; this is about the text that is indexed." if gate else ""

@@ -1,17 +1,23 @@
-"""All prose about scores: verdicts, reasons for an empty answer, and modes, in words for a person."""
+"""Verdicts, reasons, modes in words for a person."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from memory_tui.explain.doubts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
-from memory_tui.explain.fates import (
+from memory_tui.core.profiles import OWN
+from memory_tui.core.settings import BY_KEY, Scalar, show
+from memory_tui.explain.verdicts import (
+    AboveRight,
+    BelowNoise,
     ChangedSinceIndexed,
+    Doubt,
     Excluded,
     Fate,
     FileGate,
     InNoChunk,
+    Inseparable,
+    KeywordHitsShut,
     LostInTheirIndex,
     ModelMismatch,
     NoSuchFile,
@@ -22,11 +28,11 @@ from memory_tui.explain.fates import (
     OutsideTextPool,
     OutsideVectorPool,
     PoolGate,
+    RelativeScores,
     TextGate,
     UnreadableFile,
     WordsOff,
 )
-from memory_tui.profiles import OWN
 from memory_tui.search.trace import (
     AllBelowGate,
     BelowMinScore,
@@ -42,11 +48,9 @@ from memory_tui.search.trace import (
     Recalled,
     Verdict,
 )
-from memory_tui.settings import BY_KEY, Scalar, show
 
 if TYPE_CHECKING:
-    from memory_tui.explain.flips import Flip, NotAlone
-    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.counterfactuals import Flip, NotAlone, Rephrased
 
 
 def ordinal(n: int) -> str:

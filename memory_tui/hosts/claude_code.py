@@ -1,4 +1,4 @@
-"""Claude Code's hooks: what it says when a session starts, is about to be compacted, or ends, and what we answer.
+"""Claude Code calls hooks at the start of a session, before compaction, at its end.
 
 Its auto-memory is a MEMORY.md with topic files beside it, in a folder of the project below `~/.claude/projects`.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_tui.errors import QueryError
+from memory_tui.core.errors import QueryError
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 COMMAND = "memory-tui hook claude-code"

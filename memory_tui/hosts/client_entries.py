@@ -1,4 +1,4 @@
-"""Entries that make an agent start the server: what to paste, and where."""
+"""The entry that makes an MCP client start the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the notes may no longer be true or never was a memory: passed dates, dead paths, output of tools."""
+"""Inbox checks find lines that may be outdated or never were memories."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memory_tui.curate.entries import Entry
+from memory_tui.inbox.entries import Entry
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _DAY = r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)"

@@ -1,4 +1,4 @@
-"""What was decided about suggestions without changing a note: kept for good, or put off until a day."""
+"""Decisions about inbox entries: dismissed for good, or snoozed until a day."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from memory_tui.core import atomic
-from memory_tui.curate.suggestion import Suggestion
-from memory_tui.errors import EditRefused, IndexBusy, IndexUnavailable
-from memory_tui.index import lock
+from memory_tui.core.errors import EditRefused, IndexBusy, IndexUnavailable
+from memory_tui.inbox.entries import Suggestion
+from memory_tui.index import locks
 
 _FOREVER = "keep"
 
@@ -67,7 +67,7 @@ class Decisions:
     def _set(self, identifier: str, value: str | float | None) -> bool:
         try:
             atomic.make_folder(self._path.parent)
-            with lock.wait_for(self._path, threading.Event()):
+            with locks.wait_for(self._path, threading.Event()):
                 data = self._read()
                 known = identifier in data
                 data.pop(identifier, None)

@@ -1,4 +1,4 @@
-"""What the notes say twice: word for word, in nearly the same words, and perhaps in other words."""
+"""Duplicates are lines that the notes hold twice: equal, nearly equal, or close in meaning."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz import fuzz
 
-from memory_tui.curate.entries import Entry
-from memory_tui.errors import Cancelled
-from memory_tui.text.words import segmented
+from memory_tui.core.errors import Cancelled
+from memory_tui.core.tokens import segmented
+from memory_tui.inbox.entries import Entry
 
 SHORTEST = 20
 """Characters of what is compared; shorter entries repeat by chance."""

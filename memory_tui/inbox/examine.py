@@ -1,4 +1,4 @@
-"""One queue of what in the notes should be looked at, the most pressing first, and what can be done about each.
+"""One list of everything the inbox checks find, most pressing first.
 
 Nothing here changes a note: an action becomes a Change, which is shown and made like any other, and taken back by undo.
 """
@@ -11,21 +11,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memory_tui.curate import doubtful
-from memory_tui.curate.entries import Entry, Note, entries
-from memory_tui.curate.lines import Lines, sections
-from memory_tui.curate.suggestion import TITLES, Action, Kind, Place, Suggestion, digest
-from memory_tui.curate.tidy import ARCHIVE
-from memory_tui.errors import Cancelled, EditRefused
-from memory_tui.text import secrets
+from memory_tui.core import secret_finder
+from memory_tui.core.errors import Cancelled, EditRefused
+from memory_tui.curate.changes import Lines, sections
+from memory_tui.curate.planner import ARCHIVE
+from memory_tui.inbox import checks
+from memory_tui.inbox.entries import TITLES, Action, Entry, Kind, Note, Place, Suggestion, digest, entries
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from memory_tui.curate.plans import Planner
+    from memory_tui.curate.changes import Change
+    from memory_tui.curate.planner import Planner
     from memory_tui.curate.promote import Spot
-    from memory_tui.curate.record import Change
 
 _EXCERPT = 300
 _MOST_PARAPHRASES = 50
@@ -151,13 +150,13 @@ def _place(entry: Entry) -> Place:
 
 def masked(text: str) -> str:
     """The beginning of `text` with everything that looks like a secret left out."""
-    text = secrets.masked(text)
+    text = secret_finder.masked(text)
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
 
 
 def _names(view: View) -> Iterator[Suggestion]:
     for note in view.notes:
-        reason, better = doubtful.impossible(note.path, view.today)
+        reason, better = checks.impossible(note.path, view.today)
         if reason:
             yield Suggestion("bad date", Place(note.path, 1, 1, ""), reason, _ACTIONS["bad date"], "", None, better)
 
@@ -167,7 +166,7 @@ def _secrets(view: View, stopped: Callable[[], bool]) -> Iterator[Suggestion]:
         if stopped():
             raise Cancelled
         lines = note.text.split("\n")
-        for found in secrets.find(note.text):
+        for found in secret_finder.find(note.text):
             last = found.line + note.text.count("\n", found.start, found.end)
             held = "\n".join(line.removesuffix("\r") for line in lines[found.line - 1 : last])
             yield Suggestion(
@@ -180,14 +179,14 @@ def _secrets(view: View, stopped: Callable[[], bool]) -> Iterator[Suggestion]:
 
 
 def _repeats(found: Sequence[Entry]) -> Iterator[Suggestion]:
-    from memory_tui.curate.twins import same
+    from memory_tui.inbox.duplicates import same
 
     for keep, drop in same(found):
         yield _suggestion("exact duplicate", drop, f"{_place(keep)} says the same.", keep)
 
 
 def _near(found: Sequence[Entry], stopped: Callable[[], bool]) -> Iterator[Suggestion]:
-    from memory_tui.curate.twins import nearly_same
+    from memory_tui.inbox.duplicates import nearly_same
 
     for keep, drop in nearly_same(found, stopped):
         yield _suggestion("near duplicate", drop, f"{_place(keep)} says nearly the same.", keep)
@@ -196,7 +195,7 @@ def _near(found: Sequence[Entry], stopped: Callable[[], bool]) -> Iterator[Sugge
 def _doubtful(view: View, found: Sequence[Entry]) -> Iterator[Suggestion]:
     kinds: dict[str, Kind] = {kind: kind for kind in TITLES}
     for entry in found:
-        for kind, reason in doubtful.everything(entry, view.today, view.exists):
+        for kind, reason in checks.everything(entry, view.today, view.exists):
             yield _suggestion(kinds[kind], entry, reason)
 
 
@@ -211,7 +210,7 @@ def _over(view: View, found: Sequence[Entry]) -> Iterator[Suggestion]:
 def _paraphrases(view: View, stopped: Callable[[], bool]) -> Iterator[Suggestion]:
     from rapidfuzz import fuzz
 
-    from memory_tui.curate.twins import NEAR, close
+    from memory_tui.inbox.duplicates import NEAR, close
 
     chunks = view.chunks
     if chunks is None:

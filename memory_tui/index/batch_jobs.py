@@ -1,4 +1,4 @@
-"""Batch jobs as the index remembers them: which texts wait for which job, so that nobody pays for one of them twice.
+"""Batch jobs in the index: which text waits for which job, so that none is paid twice.
 
 A job is claimed with its texts in one transaction, then submitted, and forgotten when its results are stored. Its ids
 are the hashes of the texts; neither a text nor a key is kept.
@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memory_tui.embed.provider import Identity, Vectors
-from memory_tui.index import writes
-from memory_tui.index.lock import Holder, is_alive, process_start
-from memory_tui.index.refusals import RECENT, since
+from memory_tui.index import index_write
+from memory_tui.index.embedding import RECENT, sendable, since
+from memory_tui.index.locks import Holder, is_alive, process_start
 from memory_tui.index.store import UNCLAIMED, Store
-from memory_tui.index.withheld import sendable
+from memory_tui.providers.protocol import Identity, Vectors
 
 KEPT_SECONDS = 7 * 86400.0
 """No provider keeps results for long; after this time a job of another model is forgotten."""
@@ -142,7 +141,7 @@ def keep(store: Store, job: Job, vectors: Mapping[str, Vectors]) -> int:
     hashes = [row[0] for row in rows]
     if hashes:
         stacked = np.stack([vectors[digest] for digest in hashes])
-        ids = writes.add_embeddings(store, job.identity, hashes, stacked)
+        ids = index_write.add_embeddings(store, job.identity, hashes, stacked)
         _attach(store, job, ids)
         release(store, job, hashes)
     return len(hashes)
@@ -158,7 +157,7 @@ def _attach(store: Store, job: Job, ids: Mapping[str, int]) -> None:
         (json.dumps(list(ids)),),
     )
     if rows:
-        writes.attach(store, {row: ids[digest] for row, digest in rows})
+        index_write.attach(store, {row: ids[digest] for row, digest in rows})
 
 
 def release(store: Store, job: Job, hashes: Iterable[str]) -> None:

@@ -1,11 +1,11 @@
-"""How much room an index takes, table by table and file by file."""
+"""Disk usage of an index, table by table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_tui.index import beside
+from memory_tui.index import rebuild
 from memory_tui.index.store import Store
 
 _KINDS = (
@@ -70,7 +70,7 @@ def tables(store: Store) -> tuple[TableSize, ...]:
 
 def files(index: Path) -> tuple[FileSize, ...]:
     """Every file of an index, what is being made beside it and what was moved aside included; biggest first."""
-    kinds = {index.name: "index", beside.path_of(index).name: "beside"}
+    kinds = {index.name: "index", rebuild.path_of(index).name: "beside"}
     found = []
     for path in index.parent.glob(f"{index.name}*") if index.parent.is_dir() else ():
         try:

@@ -1,19 +1,83 @@
-"""What of the notes on disk the index knows; computed from a scan each time, so that nothing stored can lie."""
+"""Freshness compares the index with the files on disk.
+
+A transcript is written with every message; each time all of it would have to be cut anew. What was asked for by name,
+and the first index, wait for nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
-from memory_tui.errors import Unreadable
-from memory_tui.index.deltas import Thresholds, waits
-from memory_tui.index.known import CHANGED, FileRow
-from memory_tui.index.shrink import Devices, Shrink, sort_out
-from memory_tui.index.ticks import unmoved
-from memory_tui.settings import Settings
-from memory_tui.workspace import sources
-from memory_tui.workspace.roots import Found, LeftOut, Roots, Scan
+from memory_tui.core.errors import Unreadable
+from memory_tui.core.files import unmoved
+from memory_tui.core.settings import Settings
+from memory_tui.index.mass_deletion import Devices, Shrink, sort_out
+from memory_tui.index.store import CHANGED, FileRow
+from memory_tui.workspace import roots, transcripts
+from memory_tui.workspace.roots import Roots
+from memory_tui.workspace.scan import Found, LeftOut, Scan
+
+PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "resume"})
+"""Reasons of syncs that nobody asked for by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """How many bytes or messages more make a transcript due; 0 or less means any."""
+
+    bytes: int = 100_000
+    messages: int = 50
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The thresholds in force."""
+        return cls(settings.whole("sync.sessions.deltaBytes"), settings.whole("sync.sessions.deltaMessages"))
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What came to a transcript since it was indexed; `messages` counts lines, 0 where bytes alone make it due."""
+
+    bytes: int
+    messages: int
+
+
+def due(growth: Growth, thresholds: Thresholds) -> bool:
+    """Whether either threshold is reached (OpenClaw 2026.3.13: at least that many, or any where it is not above 0)."""
+    return growth.bytes >= max(1, thresholds.bytes) or growth.messages >= max(1, thresholds.messages)
+
+
+def growth(found: Found, row: FileRow | None, thresholds: Thresholds) -> Growth:
+    """What came to `found` since `row`; a file that shrank, or was never indexed, counts whole."""
+    indexed = row.size if row else 0
+    start = indexed if found.size >= indexed else 0
+    size = found.size - start
+    if thresholds.messages <= 0 or 0 < thresholds.bytes <= size:
+        return Growth(size, 0)
+    try:
+        return Growth(size, transcripts.newlines(found, start))
+    except OSError:
+        # The sync that reads it tells why it cannot be read.
+        return Growth(size, 0)
+
+
+def waits(found: Found, row: FileRow | None, thresholds: Thresholds) -> str:
+    """What a changed transcript waits for, in words; empty when it is due, or is not a transcript."""
+    changed = row is None or (row.state == "ok" and row.hash and row.size != found.size)
+    if found.source != transcripts.SOURCE or not changed:
+        return ""
+    grown = growth(found, row, thresholds)
+    if due(grown, thresholds):
+        return ""
+    lines = f"{grown.messages:,} line{'' if grown.messages == 1 else 's'}"
+    came = "grew by" if row else "new, with"
+    return (
+        f"{came} {grown.bytes:,} bytes and {lines}; it is indexed by itself after "
+        f"{thresholds.bytes:,} bytes or {thresholds.messages:,} lines, or now by memory-tui index"
+    )
+
 
 Difference = Literal["", "new", "changed", "rebuild", "unsure", "failed"]
 
@@ -131,6 +195,6 @@ def _state(note: Found, row: FileRow | None, differs: Difference, thresholds: Th
 
 def _reread(note: Found, row: FileRow) -> Difference:
     try:
-        return "" if sources.read(note).hash == row.hash else "changed"
+        return "" if roots.read(note).hash == row.hash else "changed"
     except Unreadable:
         return "changed"

@@ -1,4 +1,4 @@
-"""Where an index file lies: private to its user, in a folder that can be written, and never in the place of another."""
+"""The index file: where it lies, private to its user, never in the place of another file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from memory_tui.core import atomic
-from memory_tui.errors import IndexRefused, IndexUnavailable
-from memory_tui.index import filesystem
+from memory_tui.core import atomic, files
+from memory_tui.core.errors import IndexRefused, IndexUnavailable
 from memory_tui.index.schema import APPLICATION_ID
 
 SIDES = ("", "-wal", "-shm", "-journal")
@@ -167,7 +166,7 @@ def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
             f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
             "Name another file with --index, or delete this one; it is made again from the notes.",
         )
-    if name := filesystem.shared(where):
+    if name := files.shared(where):
         notices.append(
             f"The index {where} lies on a file system that other machines can write to ({name}): it is kept "
             "without a write-ahead log, so searches can wait for a moment while it is written. "
@@ -249,7 +248,7 @@ def create(path: Path) -> Path:
 def _with_room(path: Path) -> Path:
     """`create`, where there is room for a new index. Raises OSError."""
     new = create(path).stat().st_size == 0
-    room = filesystem.room(path)
+    room = files.room(path)
     if new and room is not None and room < _LEAST:
         path.unlink()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -257,7 +256,7 @@ def _with_room(path: Path) -> Path:
 
 
 def _how_full(error: OSError, path: Path) -> str:
-    return filesystem.full(path) if error.errno == errno.ENOSPC else ""
+    return files.full(path) if error.errno == errno.ENOSPC else ""
 
 
 def _memory_folder() -> Path:

@@ -1,4 +1,4 @@
-"""What changes in an index, each in one write transaction: recipe, files with their chunks, vectors, and upkeep."""
+"""Writes to an index, one transaction each."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.index import schema
-from memory_tui.index.known import FileRow
 from memory_tui.index.schema import RECIPE, Recipe
-from memory_tui.index.store import Store
+from memory_tui.index.store import FileRow, Store
+from memory_tui.providers.protocol import Identity, Vectors
 
 VEC0_FROM = 200_000
 """Chunks from which vectors are kept in vec0 as well. Below, a command that asks once reads all of them in less than

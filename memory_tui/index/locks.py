@@ -1,4 +1,4 @@
-"""One writer for an index: a lock file beside it, held through the operating system, that says who holds it.
+"""A lock lets one process write an index; the file says which.
 
 The system frees the lock when its holder dies, however it dies, so a stale file stops nobody. What is written in the
 file is for people: process id, when that process started, and since when it writes.
@@ -11,15 +11,17 @@ import errno
 import json
 import os
 import sys
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from memory_tui.core import atomic
-from memory_tui.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
-from memory_tui.index import filesystem
-from memory_tui.index.place import open_beside, read_beside
+from memory_tui.core import atomic, files
+from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
+from memory_tui.core.events import Event, KeeperChanged
+from memory_tui.index.index_file import open_beside, read_beside
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _HOLDER_BYTES = 256
@@ -118,9 +120,7 @@ def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
     what = f"The lock file {path} cannot be written: {error.strerror}"
     if isinstance(error, FileExistsError):
         return IndexRefused(f"{what}.", "Name another file with --index; this one stays as it is.")
-    return IndexUnavailable(
-        f"{what}{filesystem.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder."
-    )
+    return IndexUnavailable(f"{what}{files.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder.")
 
 
 def wait_for(index: str | os.PathLike[str], stop: Waiting) -> WriterLock:
@@ -213,3 +213,42 @@ else:
         except OSError:
             return False
         return True
+
+
+class Keeping:
+    """The part of one engine in that; `path` is where the index is, `tell` hears who keeps it when that changes."""
+
+    def __init__(self, path: Callable[[], Path], tell: Callable[[Event], None]) -> None:
+        self._path = path
+        self._tell = tell
+        self._guard = threading.Lock()
+        self._held: WriterLock | None = None
+        self._closed = False
+        self.refused = False
+        """Whether another process keeps the index, as last seen."""
+
+    def ours(self) -> bool:
+        """Whether this engine keeps the index; it begins to when nobody else does. Raises IndexUnavailable."""
+        with self._guard:
+            if self._held is not None and self._held.lost:
+                # Its file was deleted, so another process may have made one and keep the index, too.
+                self._held.release()
+                self._held = None
+            if self._held is None and not self._closed:
+                self._held = WriterLock.acquire(self._path(), "keeper")
+                self._note(self._held is not None)
+            return self._held is not None
+
+    def close(self) -> None:
+        """Leave it to others."""
+        with self._guard:
+            held, self._held, self._closed = self._held, None, True
+        if held is not None:
+            held.release()
+
+    def _note(self, ours: bool) -> None:
+        """Tell of a change; that nobody else was there from the beginning is no news."""
+        if self.refused != (not ours):
+            self.refused = not ours
+            who = holder(self._path(), "keeper")
+            self._tell(KeeperChanged(time.time(), who.pid if who else 0, ours))

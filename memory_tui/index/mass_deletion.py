@@ -1,11 +1,12 @@
-"""Which notes of an index are really gone, and which of them only seem to be.
+"""A mass deletion is held back until the notes are certainly gone.
 
 A folder that may not be listed, a root that has vanished or is an empty mount point, a synchronising program that was
 logged out: none of them is a thousand deletions. What is doubtful stays in the index until a person agrees.
 """
 
-# Paths are strings, as in `workspace.roots`.
 # ruff: noqa: PTH116
+# Paths are strings, as in `workspace.roots`.
+
 from __future__ import annotations
 
 import json
@@ -15,10 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from memory_tui.index.known import FileRow
+from memory_tui.index.store import FileRow
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import FOLDER, MEMORY, ROOT_NOTES, WORKSPACE, Roots, reachable
-from memory_tui.workspace.walk import Scan
+from memory_tui.workspace.scan import Scan
 
 MANY = 5
 """Fewer notes that vanish at once are believed, because a person deletes a few at a time; not so a root with all."""

@@ -1,4 +1,4 @@
-"""A whole index made anew beside the one that answers, and put in its place at once when it is complete.
+"""A rebuild makes a new index beside the old one, then publishes it in one step.
 
 It lies in a file named like the index with `.next` at the end, which only the holder of the writer lock touches, so
 what a dead process left is either continued (same recipe, same index) or removed by the next writer. It is published
@@ -9,18 +9,69 @@ one, whenever the power fails, and connections and files stay what they were.
 from __future__ import annotations
 
 import errno
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 
 from memory_tui.core import atomic
-from memory_tui.errors import IndexUnavailable
-from memory_tui.index import carrying, check, refusals, writes
-from memory_tui.index.database import explained
-from memory_tui.index.place import SIDES, is_private, kind
-from memory_tui.index.run import Stop
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.index import database, embedding, index_write, integrity
+from memory_tui.index.database import Rows, explained
+from memory_tui.index.index_file import SIDES, is_private, kind
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
+from memory_tui.index.sync_run import Stop, cut
+from memory_tui.providers.protocol import Provider
+from memory_tui.workspace import notes as workspace_notes
+
+
+def cache_page(store: Store, after: int, count: int) -> Rows:
+    """The next `count` kept vectors with an id above `after`: id, then every other column of embedding_cache."""
+    return store.query(
+        "SELECT id, provider, model, provider_key, hash, dims, updated_at, embedding FROM embedding_cache "
+        "WHERE id > ? ORDER BY id LIMIT ?",
+        (after, count),
+    )
+
+
+def carry(store: Store, rows: Rows, key: str, mark: int) -> None:
+    """Keep the vectors in `rows` of `cache_page` of another index, and `mark` under `key` in `meta`."""
+    with store.writing():
+        store.many(
+            "INSERT OR IGNORE INTO embedding_cache(provider, model, provider_key, hash, dims, updated_at, embedding) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [row[1:] for row in rows],
+        )
+        store.query("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, mark))
+
+
+def job_rows(store: Store) -> tuple[Rows, Rows]:
+    """Every row about batch jobs: of the jobs, and of the texts that wait for them."""
+    return (
+        store.query(
+            "SELECT id, provider, model, provider_key, dims, pid, started, claimed_at, file_id, "
+            "remote_id, submitted_at FROM batch_jobs ORDER BY id"
+        ),
+        store.query("SELECT hash, job FROM batch_texts"),
+    )
+
+
+def take_jobs(store: Store, jobs: Rows, texts: Rows) -> None:
+    """Keep the rows of `job_rows` of another index: what was sent away is paid for."""
+    with store.writing():
+        store.many("INSERT OR REPLACE INTO batch_jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", jobs)
+        store.many("INSERT OR IGNORE INTO batch_texts VALUES (?, ?)", texts)
+
+
+def follow(store: Store, generation: int) -> None:
+    """Let `store` be the successor of an index at `generation`; who followed that by its changes has to load anew."""
+    with store.writing():
+        store.query("DELETE FROM changes")
+        store.query("UPDATE meta SET value = ? WHERE key IN ('generation', 'changes_from')", (generation,))
+
 
 _OF = "beside"
 _CARRIED = "carried"
@@ -57,13 +108,13 @@ def begin(store: Store, recipe: Recipe, stop: Stop) -> Store:
         discard(store.path)
     beside = Store.open(path_of(store.path), use_vec0=store.vec0.ready, expected=lambda: is_private(store.path))
     if beside.recipe() is None:
-        writes.remember(beside, _OF, store.meta("uuid"))
-        writes.reset(beside, recipe)
-    refusals.take(beside, refusals.rows(store))
+        index_write.remember(beside, _OF, store.meta("uuid"))
+        index_write.reset(beside, recipe)
+    embedding.take(beside, embedding.rows(store))
     after = int(beside.meta(_CARRIED) or 0)
-    while not stop.is_set() and (rows := carrying.cache_page(store, after, _ROWS)):
+    while not stop.is_set() and (rows := cache_page(store, after, _ROWS)):
         after = rows[-1][0]
-        carrying.carry(beside, rows, _CARRIED, after)
+        carry(beside, rows, _CARRIED, after)
     return beside
 
 
@@ -72,20 +123,20 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
 
     Raises IndexUnavailable when it is not whole; then it is removed, and the old index stays.
     """
-    if problems := check.problems(beside):
+    if problems := integrity.problems(beside):
         beside.close()
         discard(store.path)
         raise IndexUnavailable(
             f"The new index is not whole ({problems[0]}); the old one stays.", "It is made again with the next sync."
         )
-    carrying.take_jobs(beside, *carrying.job_rows(store))
-    carrying.follow(beside, store.generation() + 1)
+    take_jobs(beside, *job_rows(store))
+    follow(beside, store.generation() + 1)
     beside.close()
     done = _copy(path_of(store.path), store, stop)
     if done:
         # Only now: who is killed while pages are copied finds what is beside still to be of this index.
         for key in (_OF, _CARRIED):
-            writes.remember(store, key, "")
+            index_write.remember(store, key, "")
         discard(store.path)
     return done
 
@@ -123,3 +174,55 @@ def _copy(source: Path, store: Store, stop: Stop) -> bool:
     except apsw.Error as error:
         raise explained(error, store.path) from None
     return True
+
+
+MOST_BYTES = 256 * 1024 * 1024
+"""A larger index is not copied into memory."""
+_TRIAL_PAGES = 512
+"""Pages copied at a time, so that other threads get their turn."""
+
+
+@contextmanager
+def trial(store: Store) -> Iterator[Store]:
+    """A copy of `store` that can be changed. Raises IndexUnavailable for an index that is too large to copy."""
+    size = int(store.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") or 0)
+    if size > MOST_BYTES:
+        raise IndexUnavailable(
+            f"The index has {size >> 20} MB, too much to try a change on a copy of it.",
+            "Save the change and search; undo takes it back.",
+        )
+    connection = apsw.Connection(":memory:")
+    try:
+        try:
+            with connection.backup("main", store.connection, "main") as backup:
+                while not backup.done:
+                    backup.step(_TRIAL_PAGES)
+        except apsw.Error as error:
+            raise explained(error, store.path) from None
+        yield Store(connection, store.path, False, database.OFF)
+    finally:
+        connection.close()
+
+
+def put(store: Store, notes: Mapping[str, bytes | None], recipe: Recipe, provider: Provider | None) -> int:
+    """Index `notes` in a trial: bytes by stored path, None for one that goes; returns how many texts lack a vector.
+
+    Vectors come from those that are kept, and from `provider` when there is one. Raises Unreadable, ProviderError.
+    """
+    started = time.time()
+    known = store.known()
+    new = [
+        cut(workspace_notes.of_bytes(path, data, int(started * 1e9)), "memory", recipe, started)
+        for path, data in notes.items()
+        if data is not None
+    ]
+    texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
+    ids = store.cached(recipe.identity, list(texts)) if recipe.identity.dims else {}
+    missing = [digest for digest in texts if digest not in ids]
+    if missing and provider is not None and provider.identity == recipe.identity:
+        vectors = provider.embed([texts[digest] for digest in missing], "document")
+        ids = {**ids, **index_write.add_embeddings(store, recipe.identity, missing, vectors)}
+        missing = []
+    index_write.replace_files(store, new, recipe.identity.model, ids)
+    index_write.remove_files(store, [known[path] for path, data in notes.items() if data is None and path in known])
+    return len(missing) if recipe.identity.dims else 0

@@ -1,4 +1,4 @@
-"""The tables of an index file, and the recipe it was made with.
+"""The schema of an index file: its tables, the recipe it was made with.
 
 `meta`, `files`, `chunks`, `embedding_cache`, `chunks_fts` and `chunks_vec` keep the names and the meaning of
 OpenClaw 2026.3.13; inside, rows are tied by integers and vectors are float32 BLOBs. An index file is disposable:
@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory_tui.text.words import STEM_TOKENIZER
-from memory_tui.workspace.extra import ExtraPath
+from memory_tui.config.places import ExtraPath
+from memory_tui.core.tokens import STEM_TOKENIZER
 
 if TYPE_CHECKING:
-    from memory_tui.embed.provider import Identity
+    from memory_tui.providers.protocol import Identity
 
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""
@@ -141,7 +141,7 @@ class Recipe:
     @classmethod
     def from_json(cls, text: str) -> Recipe:
         """The recipe that `to_json` wrote."""
-        from memory_tui.embed.provider import Identity
+        from memory_tui.providers.protocol import Identity
 
         fields = json.loads(text)
         identity = Identity(fields["provider"], fields["model"], fields["providerKey"], fields["vectorDims"])
@@ -185,7 +185,7 @@ def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
 
 def keywords_only() -> Identity:
     """The identity of an index without vectors."""
-    from memory_tui.embed.provider import Identity, identity_key
+    from memory_tui.providers.protocol import Identity, identity_key
 
     provider, model = KEYWORDS_ONLY
     return Identity(provider, model, identity_key(provider, model), 0)

@@ -1,4 +1,4 @@
-"""One run over an index: read what changed, cut it, embed what was never embedded, forget what is gone.
+"""One run of a sync: it cuts notes into chunks, stops on request, measures its speed.
 
 A file's rows are replaced in one transaction, and vectors are kept as soon as they are made. Whoever is killed leaves
 an index of whole files, and the next run goes on from there.
@@ -6,33 +6,158 @@ an index of whole files, and the next run goes on from there.
 
 from __future__ import annotations
 
+import re
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from memory_tui import events
-from memory_tui.embed.provider import Identity, Provider
-from memory_tui.errors import Cancelled, Unreadable
-from memory_tui.events import Listener
-from memory_tui.index import abilities, jobs, shrink, writes
-from memory_tui.index.cutting import cut, remarks
+from memory_tui.core import events
+from memory_tui.core.errors import Cancelled, Unreadable
+from memory_tui.core.events import Listener
+from memory_tui.core.tokens import indexed_form
+from memory_tui.index import batch_jobs, database, index_write, mass_deletion
+from memory_tui.index.batch_jobs import Terms
 from memory_tui.index.database import Rows
-from memory_tui.index.deltas import Thresholds, waits
-from memory_tui.index.embedding import BATCH, Embedder
-from memory_tui.index.freshness import difference, touched
-from memory_tui.index.jobs import Terms
-from memory_tui.index.known import CHANGED, FileRow
-from memory_tui.index.meter import Meter
+from memory_tui.index.embedding import BATCH, HERE, Embedder, Manner
+from memory_tui.index.freshness import Thresholds, difference, touched, waits
+from memory_tui.index.index_write import NewChunk, NewFile
+from memory_tui.index.mass_deletion import Gone
 from memory_tui.index.schema import Recipe
-from memory_tui.index.shrink import Gone
-from memory_tui.index.store import Store
-from memory_tui.index.withheld import HERE, Manner
-from memory_tui.index.writes import NewFile
-from memory_tui.workspace import sources
-from memory_tui.workspace.document import ChangedWhileRead, Document
-from memory_tui.workspace.roots import Found, Roots, Scan
+from memory_tui.index.store import CHANGED, FileRow, Store
+from memory_tui.providers.protocol import Identity, Provider
+from memory_tui.workspace import roots
+from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
+from memory_tui.workspace.notes import ChangedWhileRead, Document
+from memory_tui.workspace.roots import Roots
+from memory_tui.workspace.scan import Found, Scan
+from memory_tui.workspace.transcripts import Transcript
+
+_SETTLED_SECONDS = 0.5
+"""Before that a rate says nothing."""
+
+
+class Meter:
+    """Counts files and bytes of a sync; `total_bytes` are those that are to be read."""
+
+    def __init__(self, total: int, total_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.total = total
+        self.done = 0
+        self._clock = clock
+        self._started = clock()
+        self._total_bytes = total_bytes
+        self._bytes = 0
+
+    def add(self, size: int) -> None:
+        """One more file of `size` bytes is done."""
+        self.done += 1
+        self._bytes += size
+
+    @property
+    def rate(self) -> float:
+        """Files a second so far, 0 before there are any."""
+        elapsed = self._clock() - self._started
+        return self.done / elapsed if elapsed > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest takes at the rate so far, by bytes; None before that can be told."""
+        elapsed = self._clock() - self._started
+        if self.done >= self.total:
+            return 0.0
+        if elapsed < _SETTLED_SECONDS or not self._bytes:
+            return None
+        return elapsed * max(0, self._total_bytes - self._bytes) / self._bytes
+
+
+LONGEST = 200
+"""Characters of a heading that count; a whole file in one `#` line would otherwise be repeated in every chunk."""
+
+_MARK = re.compile(r"^ {0,3}(?:(?P<hashes>#{1,6})[ \t]+(?P<title>[^\n]+)|(?P<fence>```+|~~~+)(?P<info>[^\n]*))", re.M)
+_CLOSING = re.compile(r"(?:^|[ \t]+)#+\s*$")
+
+
+class Headings:
+    """Where the headings of a note are; `#` lines inside fenced code are none."""
+
+    def __init__(self, text: str) -> None:
+        self._lines: list[int] = []
+        self._trails: list[tuple[str, ...]] = []
+        levels: dict[int, str] = {}
+        fence = ""
+        line, seen = 1, 0
+        for match in _MARK.finditer(text):
+            if match["fence"]:
+                fence = _fence_after(fence, match["fence"], match["info"].strip())
+                continue
+            title = _CLOSING.sub("", match["title"][:LONGEST]).strip()
+            if fence or not title:
+                continue
+            level = len(match["hashes"])
+            levels = {above: name for above, name in levels.items() if above < level} | {level: title}
+            line += text.count("\n", seen, match.start())
+            seen = match.start()
+            self._lines.append(line)
+            self._trails.append(tuple(levels.values()))
+
+    def above(self, line: int) -> tuple[str, ...]:
+        """The nearest heading of each level above `line` (1-based), outermost first."""
+        at = bisect_left(self._lines, line)
+        return self._trails[at - 1] if at else ()
+
+
+def _fence_after(fence: str, mark: str, info: str) -> str:
+    """The fence that is open after a line with `mark`, given the one open before ("" for none)."""
+    if not fence:
+        return "" if mark[0] in info and mark[0] == "`" else mark
+    return "" if mark.startswith(fence) and not info else fence
+
+
+def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
+    """The rows of `read`, whose reading began at `started`; those of a transcript with lines of its file.
+
+    Raises Unreadable for absurdly long lines.
+    """
+    pieces = cap_bytes(chunk_text(read.text, recipe.chunk_tokens, recipe.chunk_overlap), recipe.chunk_bytes)
+    headings = Headings("" if isinstance(read, Transcript) else read.text)
+    pieces = on_lines_of_file(read, pieces)
+    seen: dict[str, int] = {}
+    chunks = []
+    for piece in pieces:
+        identifier = chunk_id(source, read.path, piece, recipe.identity.model)
+        occurrence = seen[identifier] = seen.get(identifier, -1) + 1
+        body = "" if occurrence else indexed_form(read.path, headings.above(piece.start_line), piece.text)
+        chunks.append(NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body))
+    return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
+
+
+def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
+    """`pieces` of the text of `read` with the lines of its file, which for a transcript are others."""
+    if not isinstance(read, Transcript):
+        return pieces
+    return [
+        piece._replace(start_line=read.lines[piece.start_line - 1], end_line=read.lines[piece.end_line - 1])
+        for piece in pieces
+    ]
+
+
+def remarks(read: Document) -> str:
+    """What a person should know about a note that was indexed all the same."""
+    remarks = []
+    if read.replaced:
+        remarks.append(f"{read.replaced:,} byte sequences are not UTF-8 and were replaced")
+    if isinstance(read, Transcript) and read.skipped:
+        remarks.append(
+            "1 line is not JSON and was skipped"
+            if read.skipped == 1
+            else f"{read.skipped:,} lines are not JSON and were skipped"
+        )
+    if read.nul:
+        remarks.append("it holds NUL characters")
+    return "; ".join(remarks)
+
 
 T = TypeVar("T")
 _PROGRESS_SECONDS = 0.1
@@ -104,8 +229,8 @@ class Run:
     def all_of(self, scan: Scan) -> None:
         """The whole run. Raises Cancelled between files and batches, with whole files written."""
         store, tally = self._store, self.tally
-        writes.prepare_vec0(store, self._recipe.identity.dims)
-        writes.prepare_full_text(store, abilities.tokenizer(self._recipe.fts_tokenizer))
+        index_write.prepare_vec0(store, self._recipe.identity.dims)
+        index_write.prepare_full_text(store, database.tokenizer(self._recipe.fts_tokenizer))
         known = store.known()
         patience = self._orders.patience
         differing = [note for note in scan.found if difference(note, known.get(note.path))]
@@ -121,7 +246,7 @@ class Run:
         self._forget(scan)
         self.give_vectors(self._read(todo, known))
         if todo:
-            writes.prepare_vec0(store, self._recipe.identity.dims)
+            index_write.prepare_vec0(store, self._recipe.identity.dims)
 
     def _read(self, todo: Sequence[Found], known: Mapping[str, FileRow]) -> Iterator[None]:
         """Make the notes of `todo` findable, at least by their words; pauses after each write."""
@@ -140,24 +265,24 @@ class Run:
 
     def _forget(self, scan: Scan) -> None:
         store, orders = self._store, self._orders
-        before = shrink.from_text(store.meta(shrink.KEY))
-        self.gone = shrink.sort_out(scan, store.known(), orders.roots, before, orders.accepted)
+        before = mass_deletion.from_text(store.meta(mass_deletion.KEY))
+        self.gone = mass_deletion.sort_out(scan, store.known(), orders.roots, before, orders.accepted)
         if (held := self.gone.shrink) is not None:
             self._tell(events.ShrinkHeld(time.time(), held.missing, held.known, held.reason))
         for batch in _batches(self.gone.deleted, lambda row: row.chunks):
             self.check()
-            writes.remove_files(store, batch)
+            index_write.remove_files(store, batch)
             self.tally.removed += len(batch)
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
-        now = shrink.devices(orders.roots)
+        now = mass_deletion.devices(orders.roots)
         if now != before and not self.gone.held:
-            writes.remember(store, shrink.KEY, shrink.to_text(now))
+            index_write.remember(store, mass_deletion.KEY, mass_deletion.to_text(now))
 
     def _look_at(self, note: Found, row: FileRow | None) -> None:
         started = time.time()
         try:
-            read = sources.read(note)
+            read = roots.read(note)
             if row and row.hash == read.hash:
                 self._same(row, read, started, touched(note, row))
                 return
@@ -182,7 +307,7 @@ class Run:
         state = CHANGED if isinstance(error, ChangedWhileRead) else "failed"
         self.tally.failed.append((note.path, error.message))
         if row is None or (row.state, row.detail) != (state, error.message):
-            writes.fail_file(self._store, note.path, note.source, error.message, state)
+            index_write.fail_file(self._store, note.path, note.source, error.message, state)
             self._tell(events.FileFailed(time.time(), note.path, error.message))
         self._progress(note.path, note.size)
 
@@ -190,14 +315,14 @@ class Run:
         """Write what waits; of new text the vectors first, in batches, then all rows at once."""
         touching, self._touching = self._touching, []
         if touching:
-            writes.touch_files(self._store, touching)
+            index_write.touch_files(self._store, touching)
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if not waiting:
             return
         texts = {chunk.hash: chunk.text for new in waiting for chunk in new.chunks}
         ids, asked = self.embedder.ids(texts, ask=self._orders.terms is None and not self._orders.manner.later)
         for some in _batches(waiting, lambda new: len(new.chunks)):
-            writes.replace_files(self._store, some, self._recipe.identity.model, ids)
+            index_write.replace_files(self._store, some, self._recipe.identity.model, ids)
         for new in waiting:
             first = [chunk for chunk in new.chunks if not chunk.occurrence]
             needed = sum(chunk.hash in asked for chunk in first)
@@ -219,7 +344,7 @@ class Run:
             space = self._recipe.identity
             for rows in self._without_vector(space):
                 self.embedder.ids({digest: text for _, digest, text in rows}, ask=False)
-            self.tally.claimed = jobs.claim(self._store, space, terms)
+            self.tally.claimed = batch_jobs.claim(self._store, space, terms)
         done, asked = 0, deque[Rows]()
 
         def texts() -> Iterator[dict[str, str]]:
@@ -231,7 +356,7 @@ class Run:
             rows = asked.popleft()
             found = {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}
             if found:
-                writes.attach(self._store, found)
+                index_write.attach(self._store, found)
             done += len(rows)
             left = sum(map(len, asked)) + self._store.lacking(self._after)
             self._tell(events.VectorsMade(time.time(), done, done + left))

@@ -1,4 +1,4 @@
-"""The memory behind a server: opened when first needed, kept warm, asked by several threads, closed in the end.
+"""The host of the server's memory: opened when first needed, shared by threads, closed at the end.
 
 A client waits for the server to start, so what answers questions is imported by whoever opens the memory.
 """
@@ -12,18 +12,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.agent.citations import Mode, mode_of
-from memory_tui.agent.prompt import GET, SEARCH, disabled_rule, recall_rule
-from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
-from memory_tui.text.display import one_line
+from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.core.sanitize import one_line
+from memory_tui.openclaw.prompt import GET, SEARCH, disabled_rule, recall_rule
+from memory_tui.recalls.recalled_lines import Mode, mode_of
 
 if TYPE_CHECKING:
-    from memory_tui.agent.answers import GetAnswer, SearchAnswer
-    from memory_tui.agent.memory import Memory
-    from memory_tui.agent.recall_log import Entry
-    from memory_tui.agent.tools import Manner
-    from memory_tui.events import Event
-    from memory_tui.index.readers import Cancel
+    from memory_tui.core.events import Event
+    from memory_tui.index.connections import Cancel
+    from memory_tui.mcp.tools import Manner
+    from memory_tui.mcp.types import GetAnswer, SearchAnswer
+    from memory_tui.recalls.recall_log import RecallEntry
+    from memory_tui.recalls.rerun import Memory
 
 _FIRST_INDEX_SECONDS = 600.0
 _GOODBYE_SECONDS = 1.0
@@ -79,7 +79,7 @@ class Host:
             threading.Thread(target=self._warm, name="memory-warm", daemon=True).start()
 
     def _warm(self) -> None:
-        from memory_tui.embed import registry
+        from memory_tui.providers import registry
 
         try:
             memory = self.memory()
@@ -109,7 +109,7 @@ class Host:
                 self._lock.release()
 
     def _heard(self, event: Event) -> None:
-        from memory_tui.events import SyncFinished, SyncProgress
+        from memory_tui.core.events import SyncFinished, SyncProgress
 
         match event:
             case SyncProgress():
@@ -127,7 +127,7 @@ class Host:
             return "auto"
 
     def _manner(self, memory: Memory, session_key: str) -> Manner:
-        from memory_tui.agent.tools import Manner
+        from memory_tui.mcp.tools import Manner
 
         most = self._wishes.max_injected_chars
         return Manner(
@@ -140,8 +140,8 @@ class Host:
         self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel, late: bool = False
     ) -> SearchAnswer:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
-        from memory_tui.agent import recall_log, replay
-        from memory_tui.agent.tools import memory_search, unavailable
+        from memory_tui.mcp.tools import memory_search, unavailable
+        from memory_tui.recalls import recall_log, rerun
 
         at, began = time.time(), time.perf_counter()
         try:
@@ -154,7 +154,7 @@ class Host:
         if self._logs(memory):
             answer = found.answer
             outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
-            entry = recall_log.Entry(
+            entry = recall_log.RecallEntry(
                 SEARCH,
                 str(given.get("query")),
                 at,
@@ -164,13 +164,13 @@ class Host:
                 outcome=outcome,
                 ms=(time.perf_counter() - began) * 1000,
             )
-            note_down(memory, replay.with_trace(entry, found.trace) if found.trace is not None else entry)
+            note_down(memory, rerun.with_trace(entry, found.trace) if found.trace is not None else entry)
         return found.answer
 
     def get(self, given: Mapping[str, Any], client: str) -> GetAnswer:
         """memory_get, written down where that is wanted. Raises QueryError, Cancelled."""
-        from memory_tui.agent import recall_log
-        from memory_tui.agent.tools import memory_get, refused
+        from memory_tui.mcp.tools import memory_get, refused
+        from memory_tui.recalls import recall_log
 
         at, began = time.time(), time.perf_counter()
         try:
@@ -184,7 +184,7 @@ class Host:
             lines = f"lines {found.get('from', 1)} to {found.get('from', 1) + found.get('lines', 0) - 1}"
             note_down(
                 memory,
-                recall_log.Entry(
+                recall_log.RecallEntry(
                     GET,
                     found["path"],
                     at,
@@ -200,12 +200,12 @@ class Host:
         return memory.settings.on("recall.log") if self._wishes.log is None else self._wishes.log
 
 
-def note_down(memory: Memory, entry: Entry) -> None:
+def note_down(memory: Memory, entry: RecallEntry) -> None:
     """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
-    from memory_tui.agent import recall_log
+    from memory_tui.recalls import recall_log
 
     try:
-        recall_log.append(recall_log.place(memory.plan.roots.workspace), entry)
+        recall_log.append_recall(recall_log.recall_log_path(memory.plan.roots.workspace), entry)
     except (OSError, MemoryTuiError) as error:
         complain(error)
 

@@ -1,4 +1,4 @@
-"""The notes as resources: a list with sizes and times, and the text of one, by a URI that is its path."""
+"""Notes as MCP resources: a list with sizes, the text of one by its URI."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import hashlib
 import urllib.parse
 from dataclasses import dataclass
 
-from memory_tui.agent.memory import Memory
-from memory_tui.agent.tools import shown
-from memory_tui.errors import PathRefused, QueryError
+from memory_tui.core.errors import PathRefused, QueryError
+from memory_tui.mcp.tools import shown
+from memory_tui.recalls.rerun import Memory
 from memory_tui.workspace.roots import MEMORY, locate, scan
 
 SCHEME = "memory:"

@@ -1,4 +1,4 @@
-"""The MCP server over standard input and output: tools, notes as resources, and the rule of recall as a prompt.
+"""The MCP server speaks over stdio: tools, resources, the recall rule as a prompt.
 
 Standard output carries the protocol and nothing else. A request that is wrong is answered, and the server lives on; it
 ends when its input ends, and takes its threads with it. What the first answer does not need is imported after it.
@@ -26,17 +26,17 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from memory_tui import __version__, stop_signals
-from memory_tui.agent.prompt import GET, SEARCH
-from memory_tui.agent.wire import Answered, Answers
-from memory_tui.errors import IndexUnavailable, MemoryTuiError
-from memory_tui.index.readers import Cancel
-from memory_tui.text import js
+from memory_tui import __version__
+from memory_tui.core import jsstring, stop_signals
+from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
+from memory_tui.index.connections import Cancel
+from memory_tui.mcp.wire import Answered, Answers
+from memory_tui.openclaw.prompt import GET, SEARCH
 
 if TYPE_CHECKING:
-    from memory_tui.agent.answers import GetAnswer, SearchAnswer
-    from memory_tui.agent.files import File
-    from memory_tui.agent.host import Host
+    from memory_tui.mcp.host import Host
+    from memory_tui.mcp.resources import File
+    from memory_tui.mcp.types import GetAnswer, SearchAnswer
 
 Outcome = TypeVar("Outcome")
 
@@ -55,8 +55,7 @@ RECALL = "recall"
 @cache
 def tools() -> tuple[types.Tool, ...]:
     """Both tools, with the schemas of what they take and give."""
-    from memory_tui.agent.answers import Get, GetAnswer, Search, SearchAnswer
-    from memory_tui.agent.schema import schema
+    from memory_tui.mcp.types import Get, GetAnswer, Search, SearchAnswer, schema
 
     reading = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     return (
@@ -129,23 +128,23 @@ class Handlers:
     ) -> types.ListResourcesResult:
         """The notes, a page at a time."""
         del ctx
-        from memory_tui.agent import files
+        from memory_tui.mcp import resources
 
         cursor = params.cursor if params is not None else None
-        found, following = await self._in_thread(lambda _: files.page(self.host.memory(), cursor))
+        found, following = await self._in_thread(lambda _: resources.page(self.host.memory(), cursor))
         return types.ListResourcesResult(resources=[_resource(file) for file in found], next_cursor=following)
 
     async def list_templates(self, ctx: Any, params: object) -> types.ListResourceTemplatesResult:  # noqa: ANN401
         """How the URI of a note is made."""
         del ctx
         _only_page(params)
-        from memory_tui.agent import files
+        from memory_tui.mcp import resources
 
         return types.ListResourceTemplatesResult(
             resource_templates=[
                 types.ResourceTemplate(
                     name="note",
-                    uri_template=files.TEMPLATE,
+                    uri_template=resources.TEMPLATE,
                     description="A note by its path.",
                     mime_type="text/markdown",
                 )
@@ -159,11 +158,11 @@ class Handlers:
     ) -> types.ReadResourceResult:
         """The text of a note."""
         del ctx
-        from memory_tui.agent import files
-        from memory_tui.agent.answers import UNTRUSTED
+        from memory_tui.mcp import resources
+        from memory_tui.mcp.types import UNTRUSTED
 
         address = str(params.uri)
-        text = await self._in_thread(lambda _: files.text(self.host.memory(), address))
+        text = await self._in_thread(lambda _: resources.text(self.host.memory(), address))
         return types.ReadResourceResult(
             contents=[
                 types.TextResourceContents(
@@ -199,7 +198,7 @@ class Handlers:
             messages=[
                 types.PromptMessage(
                     role="user",
-                    content=types.TextContent(text=js.well_formed(f"{rule}\n\n{question}" if question else rule)),
+                    content=types.TextContent(text=jsstring.well_formed(f"{rule}\n\n{question}" if question else rule)),
                 )
             ],
         )
@@ -242,14 +241,14 @@ def _result(answer: SearchAnswer | GetAnswer) -> types.CallToolResult:
 
 def _late(tool: str, path: str) -> SearchAnswer | GetAnswer:
     """What is said when not even words were looked for in time."""
-    from memory_tui.agent.tools import refused, unavailable
+    from memory_tui.mcp.tools import refused, unavailable
 
     late = IndexUnavailable(f"No answer within {PATIENCE_SECONDS + LAST_SECONDS:g} seconds.", "Ask again in a moment.")
     return unavailable(late, timed_out=True) if tool == SEARCH else refused(path, late)
 
 
 def _failed(message: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=js.well_formed(message))], is_error=True)
+    return types.CallToolResult(content=[types.TextContent(text=jsstring.well_formed(message))], is_error=True)
 
 
 def _session_key(ctx: Any) -> str:  # noqa: ANN401

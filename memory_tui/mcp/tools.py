@@ -1,4 +1,4 @@
-"""memory_search and memory_get, as OpenClaw's agents know them, over any open memory."""
+"""The two tools of OpenClaw's memory: memory_search, memory_get."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_tui.agent import arguments, citations
-from memory_tui.agent.answers import (
+from memory_tui.core import jsstring
+from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.core.settings import Settings
+from memory_tui.explain import wording
+from memory_tui.explain.trace_json import kind
+from memory_tui.index.connections import Cancel
+from memory_tui.mcp import types
+from memory_tui.mcp.types import (
     UNTRUSTED,
     AnswerMode,
     Clamped,
@@ -22,18 +29,12 @@ from memory_tui.agent.answers import (
     Search,
     SearchAnswer,
 )
-from memory_tui.agent.memory import Memory
-from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
-from memory_tui.explain import wording
-from memory_tui.explain.record import kind
-from memory_tui.index.readers import Cancel
-from memory_tui.search.faults import NOT_COPIED
+from memory_tui.recalls import recalled_lines
+from memory_tui.recalls.rerun import Memory
+from memory_tui.search.rank import NOT_COPIED
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
-from memory_tui.settings import Settings
-from memory_tui.text import js
-from memory_tui.text.display import one_line, safe
-from memory_tui.workspace import presence
-from memory_tui.workspace.presence import RootState
+from memory_tui.workspace import root_state
+from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import NoteMissing
 
 NEAREST_MISSES = 3
@@ -51,7 +52,7 @@ _NAMED = 5
 class Manner:
     """How answers are given: citations, the session they depend on, and a bound on injected characters (0: none)."""
 
-    citations: citations.Mode = "auto"
+    citations: recalled_lines.Mode = "auto"
     session_key: str = ""
     max_injected_chars: int = 0
 
@@ -76,8 +77,8 @@ def memory_search(
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
     """
-    request = arguments.read(Search, given)
-    if not js.trim(request.query):
+    request = types.read(Search, given)
+    if not jsstring.trim(request.query):
         raise QueryError("query required", "Say what to look for.")
     manner, cancel = manner or Manner(), cancel or Cancel()
     try:
@@ -173,7 +174,7 @@ def _nothing() -> None:
 
 def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     """What an agent is told of `trace`; `provider` is the one that was asked for."""
-    with_source = citations.included(manner.citations, manner.session_key)
+    with_source = recalled_lines.included(manner.citations, manner.session_key)
     found: SearchAnswer = {
         "untrusted": UNTRUSTED,
         "results": [_hit(hit, with_source) for hit in trace.recalled],
@@ -244,8 +245,8 @@ def _hit(hit: Candidate, with_source: bool) -> Hit:
         "source": chunk.source,
     }
     if with_source:
-        found["citation"] = citations.citation(chunk.path, first, last)
-        found["snippet"] = citations.cited(found["snippet"], found["citation"])
+        found["citation"] = recalled_lines.citation(chunk.path, first, last)
+        found["snippet"] = recalled_lines.cited(found["snippet"], found["citation"])
     return found
 
 
@@ -267,9 +268,9 @@ def clamp(results: list[Hit], most: int) -> Clamped | None:
     """
     room = most
     for at, hit in enumerate(results if most else ()):
-        size = js.utf16_len(hit["snippet"])
+        size = jsstring.utf16_len(hit["snippet"])
         if size > room:
-            hit["snippet"] = js.utf16_head(hit["snippet"], room)
+            hit["snippet"] = jsstring.utf16_head(hit["snippet"], room)
             kept = at + bool(hit["snippet"])
             dropped = len(results) - kept
             del results[kept:]
@@ -300,7 +301,7 @@ def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
 
 def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
     """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
-    for root in presence.lost(states):
+    for root in root_state.lost(states):
         if root.state != "there":
             named: Root = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
             found.setdefault("roots", []).append(named)
@@ -351,7 +352,7 @@ def memory_get(memory: Memory, given: Mapping[str, Any]) -> GetAnswer:
 
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
-    request = arguments.read(Get, given)
+    request = types.read(Get, given)
     path, start, lines = _place(request)
     if not path:
         raise QueryError("path required", "Name a note, for instance MEMORY.md.")
@@ -361,7 +362,7 @@ def memory_get(memory: Memory, given: Mapping[str, Any]) -> GetAnswer:
             raise PathRefused("This is a URL, not the path of a note.", "Name it as memory_search does.")
         note = memory.get(path, start, lines)
     except NoteMissing:
-        return {"status": "not_found", "path": js.well_formed(path), "text": ""}
+        return {"status": "not_found", "path": jsstring.well_formed(path), "text": ""}
     except MemoryTuiError as error:
         return refused(path, error)
     found: GetAnswer = {
@@ -383,7 +384,7 @@ def memory_get(memory: Memory, given: Mapping[str, Any]) -> GetAnswer:
 
 def _place(request: Get) -> tuple[str, int, int | None]:
     """Path, first line and number of lines; a citation says them all."""
-    path = js.trim(request.path)
+    path = jsstring.trim(request.path)
     if linked := LINKED.match(path):
         first, last = int(linked["start"]), int(linked["end"] or linked["start"])
         return (

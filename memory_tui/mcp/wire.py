@@ -1,4 +1,4 @@
-"""Lines that the SDK takes for no message: repaired where they are one, else answered, where it drops them in silence.
+"""Lines that are no MCP message get the JSON-RPC error that the SDK leaves out.
 
 JavaScript writes half of a character as `"\\ud83d"`, which is JSON, but no text that the SDK's parser accepts: such a
 half becomes U+FFFD, and the request is answered like any other. A blank line is nothing. A batch, which revision
@@ -21,7 +21,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from memory_tui.text import js
+from memory_tui.core import jsstring
 
 Incoming = SessionMessage | Exception
 
@@ -244,10 +244,10 @@ def _well_formed(value: object) -> object:
         places = list(inside.items()) if isinstance(inside, dict) else list(enumerate(inside))
         for key, member in places:
             if isinstance(member, str):
-                inside[key] = js.well_formed(member)
+                inside[key] = jsstring.well_formed(member)
             elif isinstance(member, dict | list):
                 todo.append(member)
-            if isinstance(key, str) and (name := js.well_formed(key)) != key:
+            if isinstance(key, str) and (name := jsstring.well_formed(key)) != key:
                 inside[name] = inside.pop(key)
     return holder[0]
 
@@ -260,7 +260,7 @@ def _id_in(line: str) -> str | int | None:
                 asked = json.loads(found[1])
             except ValueError:
                 return None
-            return js.well_formed(asked) if isinstance(asked, str) else int(asked)
+            return jsstring.well_formed(asked) if isinstance(asked, str) else int(asked)
     return None
 
 

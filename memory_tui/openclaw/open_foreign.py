@@ -1,4 +1,4 @@
-"""Look into another program's SQLite file: nothing is written or made beside it, and no lock is held for long.
+"""The SQLite file of another program is read without a write, a side file or a long lock.
 
 Which way in leaves no trace depends on what lies beside the file:
 

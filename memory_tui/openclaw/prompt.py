@@ -1,4 +1,4 @@
-"""What an agent is told about its memory: the recall rule, and the notes it reads when a session starts.
+"""The prompt: what an agent reads about its memory when a session starts.
 
 The section and its two forms are OpenClaw's (2026.3, system prompt): full for the main agent, nothing in minimal mode,
 which sub-agents have.
@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from memory_tui.text import js
+from memory_tui.core import jsstring
 
 HEADING = "## Memory Recall"
 SEARCH, GET = "memory_search", "memory_get"
@@ -70,7 +70,7 @@ def opening(read: Callable[[str], str | None], today: dt.date, *, private: bool)
             continue
         if (text := read(path)) is not None:
             found.append(Opening(path, text, day))
-    return tuple(note for note in found if js.trim(note.text))
+    return tuple(note for note in found if jsstring.trim(note.text))
 
 
 def shown(notes: Sequence[Opening]) -> str:

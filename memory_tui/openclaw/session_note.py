@@ -1,12 +1,15 @@
-"""The end of a conversation as a note: `memory/YYYY-MM-DD-slug.md` from its last messages (OpenClaw, session-memory).
+"""A session note is the end of a conversation, saved as memory/YYYY-MM-DD-slug.md.
 
 An existing note is never overwritten, and secrets are masked before anything is written or sent to a model.
+
+The conversation is sent to the address that `MEMORY_TUI_SLUG_URL` names and to nobody else, secrets masked.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +17,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from memory_tui.config import Config
-from memory_tui.core import atomic
-from memory_tui.errors import MemoryTuiError, Unreadable
-from memory_tui.text import js
-from memory_tui.workspace.redact import redact
+from memory_tui.config.model import Config
+from memory_tui.core import atomic, jsstring
+from memory_tui.core.errors import MemoryTuiError, Unreadable
+from memory_tui.core.jsstring import utf16_head
+from memory_tui.core.redaction import redact
 
 MESSAGES = 15
 MAX_BYTES = 8 << 20
@@ -184,7 +187,60 @@ def _message(record: dict[str, Any]) -> Message | None:
             ),
             "",
         )
-    text = js.trim(_MARKS.sub("", content)) if isinstance(content, str) else ""
+    text = jsstring.trim(_MARKS.sub("", content)) if isinstance(content, str) else ""
     if not text or text.startswith("/") or _SILENT.match(text):
         return None
     return Message(str(held["role"]), text)
+
+
+URL, MODEL, KEY = "MEMORY_TUI_SLUG_URL", "MEMORY_TUI_SLUG_MODEL", "MEMORY_TUI_SLUG_KEY"
+SECONDS = 15.0
+UNITS = 2000
+"""UTF-16 units of the conversation that are sent."""
+
+
+def ask(content: str) -> tuple[str, str]:
+    """A slug for the conversation and why there is none; one of the two is empty."""
+    base = os.environ.get(URL, "").strip().rstrip("/")
+    if not base:
+        return "", f"no model is named ({URL})"
+    if not content.strip():
+        return "", "nothing was said"
+    import httpx
+
+    from memory_tui.providers.provider_options import host_of, on_this_machine
+
+    key = os.environ.get(KEY, "")
+    body = {
+        "model": os.environ.get(MODEL, "default"),
+        "max_tokens": 20,
+        "messages": [
+            {
+                "role": "user",
+                "content": (
+                    "Name this conversation with one or two words, lower case, joined by a hyphen, and answer with "
+                    "nothing "
+                    f"else.\n\n{utf16_head(content, UNITS)}"
+                ),
+            }
+        ],
+    }
+    try:
+        # No proxy stands between this machine and itself.
+        answer = httpx.post(
+            f"{base}/chat/completions",
+            json=body,
+            timeout=SECONDS,
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            trust_env=not on_this_machine(host_of(base)),
+        )
+        answer.raise_for_status()
+        words = answer.json()["choices"][0]["message"]["content"]
+    except httpx.HTTPStatusError as error:
+        return "", f"the model's server answered {error.response.status_code}"
+    except httpx.HTTPError as error:
+        return "", f"the model cannot be reached: {type(error).__name__}"
+    except (ValueError, KeyError, IndexError, TypeError):
+        return "", "the model's answer is not understood"
+    slug = slug_of(words) if isinstance(words, str) else ""
+    return (slug, "") if slug else ("", "the model gave no usable words")

@@ -1,4 +1,4 @@
-"""The sessions of an agent, as its host keeps them, and which of them were flushed; the host's file is only read."""
+"""The sessions of an agent as its host records them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from memory_tui.agent import flush, usage
-from memory_tui.config import Agent, Config, state_folder
-from memory_tui.config.tree import Node
+from memory_tui.config.json5 import Node
+from memory_tui.config.model import Agent, Config
+from memory_tui.config.places import state_folder
 from memory_tui.core import atomic
-from memory_tui.errors import IndexUnavailable, MemoryTuiError, Unreadable
-from memory_tui.index import lock
+from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, Unreadable
+from memory_tui.index import locks
+from memory_tui.openclaw import flush
 
 _COMPACTION = "agents.defaults.compaction"
 
@@ -108,13 +109,13 @@ def session_of(transcript: Path, kept: Kept, limit: int, next_tokens: int = 0) -
         total_tokens=kept.tokens,
         fresh=kept.fresh,
         next_tokens=next_tokens,
-        transcript_bytes=usage.size(transcript),
+        transcript_bytes=flush.size(transcript),
         compactions=kept.compactions,
         flushed_in=kept.flushed_in,
     )
     if not flush.reads_transcript(session, limit):
         return session
-    last = usage.last_usage(transcript)
+    last = flush.last_usage(transcript)
     return (
         session
         if last is None
@@ -149,7 +150,7 @@ def kept_of(agent: Agent, session: str, transcript: Path | None) -> Kept:
     merged = State(agent.id).merged(session, _theirs(folder(agent)).get(session))
     if merged.compactions or transcript is None:
         return merged
-    return Kept(merged.tokens, merged.fresh, usage.compactions(transcript), merged.flushed_in, merged.at)
+    return Kept(merged.tokens, merged.fresh, flush.compactions(transcript), merged.flushed_in, merged.at)
 
 
 def _theirs(place: Path) -> Mapping[str, Kept]:
@@ -212,7 +213,7 @@ class State:
         """Remember that a session was flushed in this compaction cycle. Raises MemoryTuiError."""
         try:
             atomic.make_folder(self.path.parent)
-            with lock.wait_for(self.path, threading.Event()):
+            with locks.wait_for(self.path, threading.Event()):
                 data = {**self._read(), session: {"compactions": compactions, "at": time.time()}}
                 newest = dict(sorted(data.items(), key=lambda item: item[1].get("at", 0))[-1000:])
                 atomic.replace_file(self.path, json.dumps(newest).encode("ascii"))

@@ -1,4 +1,4 @@
-"""Finding the rows in what a provider answered, in the order of the texts."""
+"""The rows of an answer, put into the order of the texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The calls to a batch service: submit, look, fetch, cancel; what may pass is tried again, and nothing is paid twice.
+"""A batch service turns a file of texts into a file of vectors.
+
+The wire formats are in batch_openai and batch_gemini, the calls in batch_service; who remembers a job is the index.
 
 Each blocks on the network, so they belong on a thread of their own; `close` lets them go at once. A job goes on where
 it runs whoever looks.
@@ -8,24 +10,159 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeVar
 
 import tenacity
 
-from memory_tui.embed.answers import Malformed
-from memory_tui.embed.background import Background
-from memory_tui.embed.failure import PASSING, RETRIED, ProviderFailure, State
-from memory_tui.embed.http import Http
-from memory_tui.embed.wire import require_consent
-from memory_tui.text.js import well_formed
+from memory_tui.core.jsstring import well_formed
+from memory_tui.providers.answer_rows import Malformed
+from memory_tui.providers.failures import PASSING, RETRIED, ProviderFailure, State
+from memory_tui.providers.http_client import Background, Http
+from memory_tui.providers.protocol import Vectors
+from memory_tui.providers.provider_options import require_consent
+from memory_tui.providers.vector_math import unit_vectors
 
 if TYPE_CHECKING:
-    from memory_tui.embed.batch import BatchApi, Look
-    from memory_tui.embed.batch_lines import Results
-    from memory_tui.embed.options import ProviderSettings
-    from memory_tui.embed.wire import Wire
+    from memory_tui.providers.provider_options import ProviderSettings, Wire
+
+MOST_LINES = 50_000
+"""The most texts of a job, as OpenAI has it for embeddings."""
+MOST_BYTES = 4 << 20
+"""The most UTF-8 bytes of texts in a job, about a million tokens: two of them fit into what OpenAI lets a new account
+have in the queue (3,000,000), and a job that fails costs little.
+"""
+
+Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
+
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a job was doing when it was looked at: how many of its texts are `done` and `failed`, 0 where unknown.
+
+    `files` are those that hold results or errors, once it has ended; `why` is the provider's reason for a bad end.
+    """
+
+    phase: Phase
+    done: int = 0
+    failed: int = 0
+    total: int = 0
+    files: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a result file: the text's `id`, and its vector as it came or why there is none."""
+
+    id: str
+    vector: object = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """How a file goes up."""
+
+    path: str
+    content_type: str
+    content: bytes
+
+
+class BatchApi(Protocol):
+    """The wire format of one batch service. What reads an answer raises Malformed when it makes no sense."""
+
+    def line(self, text_id: str, text: str) -> Mapping[str, object]:
+        """The request for one text, to be a line of the file."""
+        ...
+
+    def upload(self, lines: bytes, name: str) -> Upload:
+        """How the file called `name` goes up."""
+        ...
+
+    def file_id(self, answer: object) -> str:
+        """What the uploaded file is called there."""
+        ...
+
+    def create(self, file_id: str) -> tuple[str, Mapping[str, object]]:
+        """Path and body that make a job of an uploaded file."""
+        ...
+
+    def job_id(self, answer: object) -> str:
+        """What the job is called there."""
+        ...
+
+    def recent(self) -> str:
+        """The path that lists the latest jobs."""
+        ...
+
+    def find(self, answer: object, file_id: str) -> str:
+        """The job in that list that was made of `file_id`; empty when there is none."""
+        ...
+
+    def job(self, job_id: str) -> str:
+        """The path of a job."""
+        ...
+
+    def cancel(self, job_id: str) -> str:
+        """The path that ends a job when something is posted there."""
+        ...
+
+    def look(self, answer: object) -> Look:
+        """What the job is doing."""
+        ...
+
+    def file(self, file_id: str) -> str:
+        """The path of a file, where it can be deleted."""
+        ...
+
+    def content(self, file_id: str) -> str:
+        """The path of what a file holds."""
+        ...
+
+    def result(self, line: Mapping[str, object]) -> Line:
+        """What one line of a result file says."""
+        ...
+
+
+def fields(tree: object, *names: str) -> Mapping[str, object]:
+    """The object at `names` below `tree`, an empty one where there is none."""
+    for name in names:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree if isinstance(tree, dict) else {}
+
+
+def text(tree: object, *names: str) -> str:
+    """The text at `names` below `tree`, empty where there is none."""
+    value = fields(tree, *names[:-1]).get(names[-1])
+    return value if isinstance(value, str) else ""
+
+
+def number(tree: object, *names: str) -> int:
+    """The count at `names` below `tree`, as a number or in digits; 0 where there is none."""
+    value = fields(tree, *names[:-1]).get(names[-1])
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def name_in(value: str, folder: str = "") -> str:
+    """`value`, a name that goes into a path, perhaps below `folder`. Raises Malformed for what could lead elsewhere."""
+    if not _ID.fullmatch(value.removeprefix(f"{folder}/") if folder else value):
+        raise Malformed("a name that is none")
+    return value
+
+
+def failure_of(tree: object) -> str:
+    """What an `error` below `tree` says: its message, else that it is there at all; empty without one."""
+    error = fields(tree).get("error")
+    return "" if not error else error if isinstance(error, str) else text(error, "message") or "refused"
+
 
 T = TypeVar("T")
 
@@ -113,7 +250,6 @@ class BatchService:
 
     def fetch(self, look: Look, dims: int) -> Iterator[Results]:
         """The results of a job that has ended, piece by piece, from files without a name. Raises as the others do."""
-        from memory_tui.embed import batch_lines
 
         def files() -> Iterator[BinaryIO]:
             for name in look.files:
@@ -121,7 +257,7 @@ class BatchService:
                     self._save(name, file)
                     yield file
 
-        for piece in batch_lines.results(files(), self._api.result, dims):
+        for piece in results(files(), self._api.result, dims):
             piece.errors = {text_id: self._http.hidden(said) for text_id, said in piece.errors.items()}
             yield piece
 
@@ -221,3 +357,70 @@ class BatchService:
 
         made: Callable[[], Coroutine[Any, Any, T]] = persistent
         return self._background.run(made)
+
+
+_PIECE = 256
+_LONGEST = 4 << 20
+"""A longer line is no vector."""
+
+
+@dataclass(slots=True)
+class Results:
+    """Some lines of a result file: unit vectors and errors by the text's id; `broken` lines say nothing at all."""
+
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    broken: int = 0
+
+    def __len__(self) -> int:
+        return len(self.vectors) + len(self.errors) + self.broken
+
+
+def results(files: Iterable[BinaryIO], read: Callable[[Mapping[str, object]], Line], dims: int) -> Iterator[Results]:
+    """What `files` say, a few hundred lines at a time. Of two lines about one text the first good one counts."""
+    good: set[str] = set()
+    for file in files:
+        piece = Results()
+        for raw in _lines(file):
+            _take(raw, read, dims, piece, good)
+            if len(piece) >= _PIECE:
+                yield piece
+                piece = Results()
+        if len(piece):
+            yield piece
+
+
+def _take(raw: bytes, read: Callable[[Mapping[str, object]], Line], dims: int, piece: Results, good: set[str]) -> None:
+    try:
+        line = read(_object(raw))
+        if not line.id:
+            raise Malformed("no id")
+    except (ValueError, RecursionError):
+        piece.broken += 1
+        return
+    if line.id in good:
+        return
+    if not line.error:
+        try:
+            piece.vectors[line.id] = unit_vectors([line.vector], 1, dims)[0]
+        except Malformed as error:
+            line = Line(line.id, None, str(error))
+    if line.error:
+        piece.errors[line.id] = line.error
+    else:
+        good.add(line.id)
+        piece.errors.pop(line.id, None)
+
+
+def _object(raw: bytes) -> Mapping[str, object]:
+    tree = json.loads(raw.decode("utf-8", "replace"))
+    if not isinstance(tree, dict):
+        raise Malformed("no object")
+    return tree
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines that hold something; one that is far too long comes in pieces, none of which makes sense."""
+    while raw := file.readline(_LONGEST):
+        if raw.strip():
+            yield raw

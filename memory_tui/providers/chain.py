@@ -1,4 +1,4 @@
-"""Which provider is used: the chosen one or the first that `auto` finds, and what takes its place when it fails.
+"""The chain of providers: the one in use, then its fallback.
 
 A provider is never replaced within a call, and never silently: the vectors of two are not comparable, so the index
 has to be made again with the other one, which has another identity.
@@ -9,19 +9,94 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.embed import registry
-from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, State, state_of
-from memory_tui.embed.fallback import Fallback
-from memory_tui.embed.links import Link, LinkState, Outlook, Role
-from memory_tui.embed.options import ProviderSettings
-from memory_tui.errors import ProviderError
+from memory_tui.core.errors import ProviderError
+from memory_tui.providers import registry
+from memory_tui.providers.chain_member import Link, LinkState, Outlook, Role
+from memory_tui.providers.failures import OF_THE_TEXT, ProviderFailure, State, state_of
+from memory_tui.providers.provider_options import ProviderSettings
 
 if TYPE_CHECKING:
-    from memory_tui.embed.batch_service import BatchService
-    from memory_tui.embed.provider import Health, Identity, Provider
+    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.protocol import Health, Identity, Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """That `to` with its own `model` took the place of `source`, the cause as a sentence, and when (epoch seconds).
+
+    `source` is not asked again before `next_try` (epoch seconds; None: when somebody does something about it).
+    """
+
+    source: str
+    to: str
+    model: str
+    cause: str
+    at: float
+    next_try: float | None = None
+
+    def as_dict(self) -> dict[str, str | float | None]:
+        """JSON-ready: from, to, model, reason, since, retryAt."""
+        return {
+            "from": self.source,
+            "to": self.to,
+            "model": self.model,
+            "reason": self.cause,
+            "since": self.at,
+            "retryAt": self.next_try,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Fallback:
+        """What `as_dict` gave. Raises KeyError."""
+        return cls(fields["from"], fields["to"], fields["model"], fields["reason"], fields["since"], fields["retryAt"])
+
+
+@dataclass(frozen=True, slots=True)
+class LastFailure:
+    """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
+
+    `at` and `next_try` are in epoch seconds; `state` is a value of `failure.State`.
+    """
+
+    provider: str
+    model: str
+    host: str
+    state: str
+    message: str
+    next_step: str
+    at: float
+    next_try: float | None = None
+
+    def as_dict(self) -> dict[str, str | float | None]:
+        """JSON-ready fields, for the index's notes about itself."""
+        return {
+            "provider": self.provider,
+            "model": self.model,
+            "host": self.host,
+            "state": self.state,
+            "message": self.message,
+            "nextStep": self.next_step,
+            "at": self.at,
+            "nextTry": self.next_try,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> LastFailure:
+        """What `as_dict` gave. Raises KeyError."""
+        return cls(
+            fields["provider"],
+            fields["model"],
+            fields["host"],
+            fields["state"],
+            fields["message"],
+            fields["nextStep"],
+            fields["at"],
+            fields["nextTry"],
+        )
+
 
 NONE = "none"
 _PROBE = "A note about embeddings."
@@ -94,7 +169,7 @@ class Chain:
 
     def health(self) -> Health:
         """The state in words; asks nobody."""
-        from memory_tui.embed.provider import Health
+        from memory_tui.providers.protocol import Health
 
         provider, error, fallback = self.provider(), self.error, self.fallback
         if error is not None or provider is None:

@@ -1,4 +1,4 @@
-"""One provider in a chain: made when it is needed, and remembered with what it did and what went wrong."""
+"""A chain member is one provider with its health, its failures, its pauses."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from memory_tui.embed import registry
-from memory_tui.embed.failure import PASSING, state_of
-from memory_tui.embed.options import ProviderSettings
-from memory_tui.embed.wire import may_send, on_this_machine, require_consent
-from memory_tui.errors import ProviderError
+from memory_tui.core.errors import ProviderError
+from memory_tui.providers import registry
+from memory_tui.providers.failures import PASSING, state_of
+from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_consent
 
 if TYPE_CHECKING:
-    from memory_tui.embed.batch_service import BatchService
-    from memory_tui.embed.provider import Health, Identity, Provider, Vectors
+    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.protocol import Health, Identity, Provider, Vectors
 
 Role = Literal["chosen", "automatic", "fallback"]
 
@@ -69,7 +68,7 @@ class Outlook:
     @property
     def identity(self) -> Identity:
         """The space, as far as it is known."""
-        from memory_tui.embed.provider import Identity
+        from memory_tui.providers.protocol import Identity
 
         return Identity(self.provider, self.model, self.key, self.dims)
 
@@ -247,7 +246,7 @@ class Link:
 
         Raises ProviderError for what it lacks.
         """
-        from memory_tui.embed.provider import Identity
+        from memory_tui.providers.protocol import Identity
 
         if (known := self.known_identity) is not None:
             return known

@@ -1,4 +1,4 @@
-"""Fetching a model file once: resumed after a break, checked by size and checksum, and no file touched but our own."""
+"""The download of a model file: resumed after a break, checked by size, by checksum."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ import tenacity
 
 from memory_tui import __version__
 from memory_tui.core import atomic
-from memory_tui.embed.classify import judge
-from memory_tui.embed.failure import RETRIED, ProviderFailure, State
-from memory_tui.embed.options import Progress, ProviderSettings
-from memory_tui.embed.wire import host_of
+from memory_tui.providers.failures import RETRIED, ProviderFailure, State, judge
+from memory_tui.providers.provider_options import Progress, ProviderSettings, host_of
 
 _HUB = "https://huggingface.co"
 _HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.gguf)(?:#([\w./-]+))?")

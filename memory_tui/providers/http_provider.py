@@ -1,28 +1,192 @@
-"""A provider behind HTTP: batches, attempts, and what is learned from refusals, for every wire format alike."""
+"""A provider over HTTP: grouped requests, retries, a breaker, long texts cut."""
 
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
+import re
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 
 import numpy as np
 import tenacity
 
-from memory_tui.embed.answers import Malformed
-from memory_tui.embed.background import Background
-from memory_tui.embed.batching import Width, groups, halves
-from memory_tui.embed.careful import Careful, in_rows
-from memory_tui.embed.failure import OF_THE_TEXT, PASSING, RETRIED, ProviderFailure, State
-from memory_tui.embed.http import Http
-from memory_tui.embed.options import ProviderSettings
-from memory_tui.embed.provider import Identity, Vectors
-from memory_tui.embed.units import NoDirection, unit_vectors
-from memory_tui.embed.wire import Kind, Wire, host_of
-from memory_tui.text.js import well_formed
+from memory_tui.core.jsstring import well_formed
+from memory_tui.providers.answer_rows import Malformed
+from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, ProviderFailure, State
+from memory_tui.providers.http_client import Background, Http
+from memory_tui.providers.protocol import Health, Identity, Vectors
+from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, host_of
+from memory_tui.providers.vector_math import NoDirection, unit_vectors
+
+_FAILURES_TO_SEQUENTIAL = 2
+_SUCCESSES_TO_CONCURRENT = 32
+_SHORTEST = 32
+_SPACE = re.compile(r"\s")
+
+
+def groups(texts: Sequence[str], at: Sequence[int], most_bytes: int, most_items: int) -> list[list[int]]:
+    """The positions `at` in runs of at most `most_bytes` of UTF-8 and `most_items` texts; a longer text goes alone."""
+    found: list[list[int]] = []
+    size = 0
+    for position in at:
+        length = len(texts[position].encode("utf-8", "replace"))
+        if not found or size + length > most_bytes or len(found[-1]) >= most_items:
+            found.append([])
+            size = 0
+        found[-1].append(position)
+        size += length
+    return found
+
+
+def halves(text: str) -> tuple[str, str] | None:
+    """`text` in two, at the white space nearest to its middle; None when it is too short to be cut."""
+    if len(text) < 2 * _SHORTEST:
+        return None
+    middle = len(text) // 2
+    spaces = [found.start() for found in _SPACE.finditer(text, middle // 2, middle + middle // 2)]
+    cut = min(spaces, key=lambda at: abs(at - middle), default=middle)
+    return text[:cut], text[cut:]
+
+
+class Width:
+    """How many requests may run at once: `most`, or one after two failures, until things went well for a while."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._failures = 0
+        self._successes = 0
+        self._running = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait until one more request may run, whichever call it belongs to. For one event loop."""
+        while self._running >= self.now:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            free = self.now - self._running
+            while self._waiting and free > 0:
+                turn = self._waiting.popleft()
+                if not turn.done():  # Who was cancelled meanwhile leaves the turn to the next.
+                    turn.set_result(None)
+                    free -= 1
+
+    @property
+    def now(self) -> int:
+        """Requests that may run at once."""
+        return 1 if self._failures >= _FAILURES_TO_SEQUENTIAL else self._most
+
+    def failed(self) -> None:
+        """An attempt failed for a reason that has to do with load or network."""
+        self._failures += 1
+        self._successes = 0
+
+    def worked(self) -> None:
+        """An attempt was answered."""
+        self._successes += 1
+        if self._successes >= _SUCCESSES_TO_CONCURRENT:
+            self._failures = 0
+
+
+_FIRST_SECONDS, _LONGEST_SECONDS, _LASTING_SECONDS = 30.0, 600.0, 300.0
+_MOST_DOUBLINGS = 5
+
+
+class Breaker:
+    """Open from a failed call until `next_try` (epoch seconds, None while closed). Safe for any thread."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._lock = threading.Lock()
+        self._failure: ProviderFailure | None = None
+        self._row = 0
+        self.next_try: float | None = None
+
+    def check(self) -> None:
+        """Raises the failure that opened it, with the time of the next try, while that is not reached."""
+        with self._lock:
+            failure, until = self._failure, self.next_try
+        if failure is None or until is None or self._now() >= until:
+            return
+        at = dt.datetime.fromtimestamp(until).astimezone().strftime("%H:%M:%S")
+        again = ProviderFailure(
+            failure.state, f"{failure.message} It is asked again at {at}.", failure.next_step, failure.retry_after
+        )
+        again.next_try = until
+        raise again
+
+    def failed(self, failure: ProviderFailure) -> None:
+        """Open it, unless the failure was about the text. Sets `next_try` of `failure` as well."""
+        if failure.state in OF_THE_TEXT:
+            return
+        with self._lock:
+            usual = _LASTING_SECONDS
+            if failure.state in PASSING:
+                usual = min(_FIRST_SECONDS * 2 ** min(self._row, _MOST_DOUBLINGS), _LONGEST_SECONDS)
+            self._row += 1
+            self._failure = failure
+            self.next_try = failure.next_try = self._now() + max(usual, failure.retry_after or 0)
+
+    def worked(self) -> None:
+        """Close it."""
+        with self._lock:
+            self._failure, self._row, self.next_try = None, 0, None
+
+
+class Careful:
+    """A provider that is left alone for a while after a failure. Safe for any thread."""
+
+    def __init__(self, now: Callable[[], float], detail: str) -> None:
+        self._breaker = Breaker(now)
+        self._health = Health(True, detail)
+
+    @property
+    def next_try(self) -> float | None:
+        """Epoch second before which it is not asked, None when it may be asked."""
+        return self._breaker.next_try
+
+    def health(self) -> Health:
+        """The state after the last call."""
+        return self._health
+
+    def reset(self) -> None:
+        """Ask again although the time of the next try has not come."""
+        self._breaker.worked()
+
+    def check(self) -> None:
+        """Raises ProviderFailure while it is not to be asked."""
+        self._breaker.check()
+
+    def worked(self, detail: str, started: float) -> None:
+        """A call that began at `started` (`time.perf_counter`) was answered."""
+        self._breaker.worked()
+        self._health = Health(True, detail, (time.perf_counter() - started) * 1000)
+
+    def failed(self, failure: ProviderFailure, started: float | None = None) -> None:
+        """A call failed; one that failed for its text says nothing about the provider."""
+        self._breaker.failed(failure)
+        if failure.state not in OF_THE_TEXT:
+            took = 0.0 if started is None else (time.perf_counter() - started) * 1000
+            self._health = Health(False, failure.message, took)
+
+
+def in_rows(done: Mapping[int, Vectors], count: int, dims: int) -> Vectors:
+    """The vectors of `done` by position, float32 (count, dims); zeros where there is none."""
+    vectors = np.zeros((count, dims), np.float32)
+    for at, row in done.items():
+        vectors[at] = row
+    return vectors
+
 
 _LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
 """Seconds of Retry-After that are waited for within a call; after longer ones the call fails and names the time."""

@@ -1,4 +1,4 @@
-"""What the providers ask for their models: list prices, for an estimate before anything is sent."""
+"""List prices of embedding models, for an estimate before anything is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every embedding provider is: one call from texts to unit vectors, an identity, and health as a value."""
+"""The protocol of a provider: texts to unit vectors, an identity, health as a value."""
 
 from __future__ import annotations
 

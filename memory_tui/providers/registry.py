@@ -1,4 +1,4 @@
-"""Which providers there are, by name. A provider's module is imported when it is asked for."""
+"""The registry creates a provider by its name."""
 
 from __future__ import annotations
 
@@ -6,65 +6,65 @@ import difflib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memory_tui.embed.options import BUILTIN_MODEL, DEFAULT_MODEL_PATH, ProviderSettings
-from memory_tui.errors import ProviderError
+from memory_tui.core.errors import ProviderError
+from memory_tui.providers.provider_options import BUILTIN_MODEL, DEFAULT_MODEL_PATH, ProviderSettings
 
 if TYPE_CHECKING:
-    from memory_tui.embed.batch_service import BatchService
-    from memory_tui.embed.provider import Provider
-    from memory_tui.embed.wire import Wire
+    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.protocol import Provider
+    from memory_tui.providers.provider_options import Wire
 
 
 def _builtin(_: ProviderSettings) -> Provider:
-    from memory_tui.embed.builtin import Builtin
+    from memory_tui.providers.wires.builtin import Builtin
 
     return Builtin()
 
 
 def _local(settings: ProviderSettings) -> Provider:
-    from memory_tui.embed.local import Local
+    from memory_tui.providers.wires.local import Local
 
     return Local(settings)
 
 
 def _scripted(_: ProviderSettings) -> Provider:
-    from memory_tui.embed.scripted import Scripted
+    from memory_tui.providers.wires.scripted import Scripted
 
     return Scripted()
 
 
 def _none(_: ProviderSettings) -> Provider:
-    from memory_tui.embed.absent import Absent
+    from memory_tui.providers.wires.none import Absent
 
     return Absent()
 
 
 def _openai(settings: ProviderSettings) -> Wire:
-    from memory_tui.embed.openai import openai
+    from memory_tui.providers.wires.openai import openai
 
     return openai(settings)
 
 
 def _gemini(settings: ProviderSettings) -> Wire:
-    from memory_tui.embed.gemini import gemini
+    from memory_tui.providers.wires.gemini import gemini
 
     return gemini(settings)
 
 
 def _voyage(settings: ProviderSettings) -> Wire:
-    from memory_tui.embed.openai import voyage
+    from memory_tui.providers.wires.openai import voyage
 
     return voyage(settings)
 
 
 def _mistral(settings: ProviderSettings) -> Wire:
-    from memory_tui.embed.openai import mistral
+    from memory_tui.providers.wires.openai import mistral
 
     return mistral(settings)
 
 
 def _ollama(settings: ProviderSettings) -> Wire:
-    from memory_tui.embed.ollama import ollama
+    from memory_tui.providers.wires.ollama import ollama
 
     return ollama(settings)
 
@@ -100,7 +100,7 @@ def check(name: str, settings: ProviderSettings) -> None:
     if name in _WIRES:
         _wire(name, settings)
     elif name == "local":
-        from memory_tui.embed import gguf
+        from memory_tui.providers.wires import gguf
 
         gguf.check(settings, on_disk=True)
     elif name not in _MAKERS:
@@ -112,7 +112,7 @@ def host(name: str, settings: ProviderSettings) -> str:
 
     Raises ProviderError for what `settings` lack.
     """
-    from memory_tui.embed.wire import host_of
+    from memory_tui.providers.provider_options import host_of
 
     return host_of(_wire(name, settings).base_url) if name in _WIRES else ""
 
@@ -151,7 +151,7 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
     """
     settings = settings or ProviderSettings(requested=name)
     if name in _WIRES:
-        from memory_tui.embed.remote import Remote
+        from memory_tui.providers.http_provider import Remote
 
         return Remote(_wire(name, settings), settings)
     if name in _MAKERS:
@@ -161,14 +161,14 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
 
 def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
     """The batch service of the provider `name`, None where it has none. Raises ProviderError as `create` does."""
-    from memory_tui.embed.batch_service import BatchService
+    from memory_tui.providers.batch import BatchService
 
     if name == "gemini":
-        from memory_tui.embed.batch_gemini import GeminiBatches
+        from memory_tui.providers.wires.gemini import GeminiBatches
 
         return BatchService(GeminiBatches(wire := _wire(name, settings)), wire, settings)
     if name in ("openai", "voyage"):
-        from memory_tui.embed.batch_openai import OpenAiBatches
+        from memory_tui.providers.wires.openai import OpenAiBatches
 
         return BatchService(OpenAiBatches(wire := _wire(name, settings), name == "voyage"), wire, settings)
     return None

@@ -1,4 +1,4 @@
-"""Who answers: the one record of the provider asked for, the one that answers, and why it is not the same.
+"""The serving provider: which one was asked for, which one answers, why.
 
 The first line, the State pane, `status`, `provider`, `doctor`, `index`, `search` and MCP are all made of it.
 """
@@ -9,13 +9,13 @@ import datetime as dt
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from memory_tui.embed.failure import State
-from memory_tui.embed.fallback import Fallback, LastFailure
+from memory_tui.providers.chain import Fallback, LastFailure
+from memory_tui.providers.failures import State
 
 if TYPE_CHECKING:
-    from memory_tui.embed.chain import Chain
-    from memory_tui.embed.links import LinkState
-    from memory_tui.embed.provider import Identity
+    from memory_tui.providers.chain import Chain
+    from memory_tui.providers.chain_member import LinkState
+    from memory_tui.providers.protocol import Identity
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 Standing = Literal[

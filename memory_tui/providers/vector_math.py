@@ -1,11 +1,11 @@
-"""Checking the vectors of an answer before any is kept: count, length, numbers, direction. Then to unit length."""
+"""Vectors of length one, from whatever a provider answered."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from memory_tui.embed.answers import Malformed
-from memory_tui.embed.provider import Vectors
+from memory_tui.providers.answer_rows import Malformed
+from memory_tui.providers.protocol import Vectors
 
 
 class NoDirection(Malformed):

@@ -1,4 +1,4 @@
-"""What the command line prints: lines for a person, made safe to show, or JSON that any terminal survives.
+"""Answers, explanations, comparisons as lines of text.
 
 Hooks and prompts print plain text, and an agent waits for them: what only other answers need is imported by those.
 """
@@ -10,24 +10,203 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memory_tui.errors import MemoryTuiError, QueryError
-from memory_tui.text.display import json_safe, one_line, safe
+from memory_tui.core.errors import MemoryTuiError, QueryError
+from memory_tui.core.sanitize import json_safe, one_line, safe
 
 if TYPE_CHECKING:
-    from memory_tui.consent import Agreement
-    from memory_tui.engine import Engine
-    from memory_tui.events import Event, SyncProgress
-    from memory_tui.index.compare import Comparison
+    from memory_tui.approval import Agreement
+    from memory_tui.core.events import Event, SyncProgress
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import FileVerdict, Note, Status
+    from memory_tui.explain import why
+    from memory_tui.explain.counterfactuals import Flips, Rephrased
+    from memory_tui.explain.noise import NoiseFloor, Trade
+    from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
-    from memory_tui.index.their_record import TheirProblem
-    from memory_tui.launch import Survey
-    from memory_tui.overview import FileVerdict, Note, Status
+    from memory_tui.openclaw.compare import Comparison
+    from memory_tui.openclaw.host_index import TheirProblem
+    from memory_tui.plan import Survey
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.trace import Candidate, Trace
+    from memory_tui.search.trace import Candidate, ChunkRef, Trace
+
+_ERAS: Mapping[str, str] = {
+    "own file": "a file of its own, as OpenClaw had it before 2026.7",
+    "agent database": "tables in the agent's database, as OpenClaw has it from 2026.7",
+}
+
+
+def statements(value: Comparison) -> Iterator[tuple[str, str]]:
+    """Label and words of everything that is known of the whole index."""
+    from memory_tui.explain import wording
+
+    identity, counts = value.identity, value.counts
+    yield "Their index", value.path
+    yield "Layout", _ERAS[value.era]
+    if identity is not None:
+        version = f", version {identity.chunking_version}" if identity.chunking_version else ""
+        yield "Provider", identity.provider or "unknown"
+        yield "Model", identity.model or "unknown"
+        yield "Sources", ", ".join(identity.sources)
+        yield "Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}"
+    vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
+    words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
+    yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
+    yield "Cache", "none" if counts.cached is None else wording.plural(counts.cached, "vector")
+    yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
+    if value.revision is not None:
+        yield "Revision", str(value.revision)
+
+
+def objections(value: Comparison) -> Iterator[tuple[str, str]]:
+    """Label and words of what is not as the configuration asks, and of what a person has to know besides."""
+    for mismatch in value.mismatches:
+        yield "Not as configured", f"{mismatch.code} is {mismatch.theirs}, wanted: {mismatch.wanted}"
+    for sentence in (*([value.consequence] if value.consequence else []), *value.remarks):
+        yield "Notice", sentence
+
+
+def refusal(value: TheirProblem) -> Iterator[tuple[str, str]]:
+    """Label and words of why there is nothing to compare."""
+    yield "Their index", value.path
+    yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
+    if value.tables:
+        yield "Tables", ", ".join(value.tables)
+
+
+SHOWN = 3
+"""Side effects named on a line; the others are counted."""
+
+
+def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephrased] = ()) -> Iterator[str]:
+    """The verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
+    from memory_tui.explain import wording
+
+    where = value.best.chunk.citation if value.best is not None else value.place.path
+    yield f"{wording.label(value.fate)}  {where}"
+    yield wording.sentence(value.fate)
+    if value.place.remark:
+        yield value.place.remark
+    if value.best is not None:
+        yield from (f"    {line}" for line in sums(value.best, value.trace))
+    if changes is not None:
+        yield from _changes(changes)
+    if questions:
+        yield f"Question: {'   or '.join(wording.rephrased(found) for found in questions)}"
+    for other in value.others:
+        yield f"Also holds the line: {other.chunk.citation}  {wording.label(other.fate)}"
+    if value.more:
+        yield f"and {wording.plural(value.more, 'chunk')} of the note that fared worse"
+
+
+def _changes(value: Flips) -> Iterator[str]:
+    from memory_tui.explain import wording
+
+    verb = "Lost" if value.recalled else "Recalled"
+    if not value.found:
+        yield f"{verb} by no single knob."
+    for found in value.found:
+        also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
+        yield f"{verb} with {'   '.join([wording.flip(found), *also])}"
+    for knob in value.not_alone:
+        yield f"N{wording.not_alone(knob)[1:]}"
+
+
+def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
+    more = f" and {len(refs) - SHOWN} more" if len(refs) > SHOWN else ""
+    return f"{sign} {', '.join(ref.citation for ref in refs[:SHOWN])}{more}"
+
+
+def sums(account: Account, trace: Trace) -> Iterator[str]:
+    """The arithmetic of a chunk; of one that was not proposed, what it would have been."""
+    for line in steps(account, trace):
+        value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
+        yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
+
+
+def steps(account: Account, trace: Trace) -> list[why.Line]:
+    """The lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
+    from memory_tui.explain import why
+
+    terms = why.terms_line(account.text, trace, chunk=account.chunk)
+    if account.candidate is None:
+        return [terms]
+    lines = why.explain(account.candidate, trace)
+    if not account.proposed:
+        score = account.candidate.score
+        # The last two lines tell of MMR and of the gate, which it never came to.
+        lines = [*lines[:-2], why.Line("gate", f"not a candidate; as one it would have {score:.3f}")]
+    return [*lines, terms]
+
+
+BUCKETS = 20
+_BAR = 40
+
+
+def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
+    """Both distributions on one axis, with minScore and the scores of `results`, then what to think of it."""
+    from memory_tui.explain import wording
+
+    source = "labels" if floor.labelled else "lines out of the notes"
+    yield f"{len(floor.nonsense)} unrelated questions (#, best hit), {len(floor.related)} right chunks by {source} (+)"
+    yield from _axis(floor, results)
+    yield f"Unrelated: median {floor.percentile(0.5):.3f}, 95 % below {floor.percentile(0.95):.3f}"
+    yield f"now        {_trade(floor.now)}"
+    if floor.suggested is not None:
+        yield f"suggested  {_trade(floor.suggested)}"
+    for found in floor.doubts:
+        yield wording.doubt(found)
+
+
+def _trade(trade: Trade) -> str:
+    return (
+        f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
+        f"{trade.related:.0%} of the right chunks reach it"
+    )
+
+
+def _axis(floor: NoiseFloor, results: Sequence[float]) -> Iterator[str]:
+    from memory_tui.explain import wording
+
+    gate = _bucket(floor.now.min_score)
+    counts = [[_bucket(score) for score in scores] for scores in (floor.nonsense, floor.related, results)]
+    top = max(counts[0].count(at) + counts[1].count(at) for at in range(BUCKETS))
+    scale = min(1.0, _BAR / max(1, top))
+    for at in range(BUCKETS):
+        bars = "".join(sign * round(part.count(at) * scale) for sign, part in zip("#+", counts, strict=False))
+        hits = "  < " + wording.plural(counts[2].count(at), "result") if counts[2].count(at) else ""
+        mark = "-- minScore " if at == gate else ""
+        yield f"{at / BUCKETS:5.2f} | {bars}{hits}{'  ' if mark else ''}{mark}".rstrip()
+
+
+def _bucket(score: float) -> int:
+    return min(BUCKETS - 1, max(0, int(score * BUCKETS + 1e-9)))
+
+
+def record(floor: NoiseFloor) -> dict[str, Any]:
+    """The noise floor with its whole curve."""
+    from memory_tui.explain import wording
+    from memory_tui.explain.trace_json import kind, plain
+
+    return {
+        "nonsense": list(floor.nonsense),
+        "related": list(floor.related),
+        "cosines": list(floor.cosines),
+        "labelled": floor.labelled,
+        "median": floor.percentile(0.5),
+        "p95": floor.percentile(0.95),
+        "now": plain(floor.now),
+        "suggested": plain(floor.suggested) if floor.suggested else None,
+        "curve": plain(floor.curve),
+        "warnings": [
+            {"kind": kind(type(found).__name__), **plain(found), "sentence": wording.doubt(found)}
+            for found in floor.doubts
+        ],
+    }
+
 
 QUIET = 0.7
 """Seconds for which indexing says nothing: most of it is done by then."""
@@ -61,10 +240,10 @@ def _warn(text: str) -> None:
 
 def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     """What an `index` run did."""
-    from memory_tui.explain import record, wording
+    from memory_tui.explain import trace_json, wording
 
     if as_json:
-        data({**record.plain(outcome), "fallback": engine.who().instead})
+        data({**trace_json.plain(outcome), "fallback": engine.who().instead})
         return
     done = [wording.plural(outcome.indexed, "file") + " indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
@@ -91,7 +270,7 @@ class News:
 
     def __call__(self, event: Event) -> None:
         """Tell `event`, on the thread that made it."""
-        from memory_tui.events import BatchNews, SyncFinished, SyncProgress, VectorsMade
+        from memory_tui.core.events import BatchNews, SyncFinished, SyncProgress, VectorsMade
 
         match event:
             case BatchNews():
@@ -151,10 +330,10 @@ def _nothing(value: Status, name: str) -> str:
 
 def status(value: Status, *, as_json: bool) -> None:
     """The state of workspace, index, provider and freshness."""
-    from memory_tui.explain import record, wording
+    from memory_tui.explain import trace_json, wording
 
     if as_json:
-        data(record.plain(value))
+        data(trace_json.plain(value))
         return
     fresh = value.freshness
     rows = [
@@ -234,13 +413,13 @@ def _part(part: dict[str, Any]) -> str:
 
 def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
     """One answer, with the arithmetic when `explain`."""
-    from memory_tui.explain import record, wording
-    from memory_tui.search.faults import NOT_COPIED
+    from memory_tui.explain import trace_json, wording
+    from memory_tui.search.rank import NOT_COPIED
 
     evidence = engine.gather(query, source=source)
     trace = engine.rank(evidence, engine.settings)
     if as_json:
-        data({**record.answer(trace, explain=explain), "roots": _lost(engine)})
+        data({**trace_json.answer(trace, explain=explain), "roots": _lost(engine)})
         return
     for notice in trace.notices:
         if notice.code in NOT_COPIED and not explain:
@@ -262,9 +441,9 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
 
 def _lost(engine: Engine) -> list[dict[str, str]]:
     """The roots whose notes cannot be read, or are not watched, as `path`, `state` and `detail`."""
-    from memory_tui.workspace import presence
+    from memory_tui.workspace import root_state
 
-    return [{"path": s.path, "state": s.state, "detail": s.detail} for s in presence.lost(engine.roots())]
+    return [{"path": s.path, "state": s.state, "detail": s.detail} for s in root_state.lost(engine.roots())]
 
 
 def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> None:
@@ -306,7 +485,7 @@ _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None:
     """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
 
     try:
         if asked.problem:
@@ -315,7 +494,7 @@ def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None
             {key: asked.options[name] for name, key in _OPTIONS.items() if asked.options.get(name) is not None},
             "the question",
         )
-        answer = record.answer(engine.rank(engine.gather(asked.query, source=source), settings), explain=explain)
+        answer = trace_json.answer(engine.rank(engine.gather(asked.query, source=source), settings), explain=explain)
         answer["roots"] = _lost(engine)
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}
@@ -325,10 +504,10 @@ def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None
 
 def note(value: Note, *, as_json: bool) -> None:
     """A note or some of its lines."""
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
 
     if as_json:
-        data(record.plain(value))
+        data(trace_json.plain(value))
         return
     if not value.total_lines:
         _warn(f"memory-tui: {one_line(value.path)} is empty.")
@@ -342,10 +521,10 @@ def note(value: Note, *, as_json: bool) -> None:
 
 def path(value: FileVerdict, *, as_json: bool) -> None:
     """Whether a path is part of the memory, and why."""
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
 
     if as_json:
-        data(record.plain(value))
+        data(trace_json.plain(value))
         return
     _print(
         f"{one_line(value.path)}: {'part of the memory' if value.included else f'left out ({value.rule})'}. "
@@ -357,10 +536,10 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
 
 def comparison(value: Comparison | TheirProblem, *, as_json: bool) -> None:
     """What OpenClaw's own index holds of the notes, or why it cannot be told."""
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
 
     if as_json:
-        data(record.plain(value))
+        data(trace_json.plain(value))
     elif value.state == "ok":
         _compared(value)
     else:
@@ -370,11 +549,10 @@ def comparison(value: Comparison | TheirProblem, *, as_json: bool) -> None:
 
 
 def _compared(value: Comparison) -> None:
-    from memory_tui.explain import compared
 
-    for label, text in compared.statements(value):
+    for label, text in statements(value):
         _print(f"{label + ':':<16}{one_line(text)}")
-    for label, text in compared.objections(value):
+    for label, text in objections(value):
         _print(f"{label}: {one_line(text)}")
     for file in value.files:
         if file.differences or not file.compared:
@@ -383,10 +561,10 @@ def _compared(value: Comparison) -> None:
 
 def config(value: Survey, *, as_json: bool) -> None:
     """Every documented value of the configuration, with where it came from and what it does."""
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
 
     if as_json:
-        data(record.plain(value))
+        data(trace_json.plain(value))
         return
     agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
     head = [

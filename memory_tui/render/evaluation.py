@@ -1,21 +1,24 @@
-"""Measurements as lines of text for a person; not yet made safe to show."""
+"""Evaluations as lines of text or as JSON-ready data."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from memory_tui.core.settings import TUNE_KEYS, Settings
+from memory_tui.explain.trace_json import plain
 from memory_tui.explain.wording import plural
 from memory_tui.tune.evaluate import Change, Comparison, Scorecard
+from memory_tui.tune.knob_search import Better, Outcome
 from memory_tui.tune.metrics import COSTS, Scores
-from memory_tui.tune.sweep import Better, Outcome
 
 COLUMNS = ("recall", "recall@6", "mrr@10", "ndcg@10", "noise", "wrong")
 """The metrics of a table for people."""
 _WIDTH = 9
 
 
-def scorecard(value: Scorecard) -> Iterator[str]:
+def scorecard_lines(value: Scorecard) -> Iterator[str]:
     """Each question's metrics, and the means."""
     yield f"{plural(len(value.rows), 'question')} with labels" + (
         f", {plural(value.unjudged, 'question')} without" if value.unjudged else ""
@@ -26,7 +29,7 @@ def scorecard(value: Scorecard) -> Iterator[str]:
     yield _row("mean", _numbers(value.mean))
 
 
-def comparison(value: Comparison) -> Iterator[str]:
+def comparison_lines(value: Comparison) -> Iterator[str]:
     """The means before and after, how sure the difference is, and the questions that changed."""
     if not value.changes:
         yield "Nothing to compare: no question is in both."
@@ -71,7 +74,7 @@ def verdict(value: Outcome) -> str:
     )
 
 
-def outcome(value: Outcome) -> Iterator[str]:
+def outcome_lines(value: Outcome) -> Iterator[str]:
     """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
     yield verdict(value)
     for key, setting in value.changes.items():
@@ -97,3 +100,57 @@ def _numbers(scores: Scores) -> list[str]:
 
 def _row(title: str, cells: Sequence[str]) -> str:
     return f"{title:<9}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells)
+
+
+def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
+    """Means, and each question with its metrics and hits; `restored` reads it as a baseline."""
+    return {
+        "questions": len(value.rows),
+        "unjudged": value.unjudged,
+        "metrics": dict(value.mean),
+        "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
+        "queries": [
+            {
+                "query": row.query.text,
+                "id": row.query.id,
+                "metrics": dict(row.scores),
+                "hits": [ref.citation for ref in row.hits],
+            }
+            for row in value.rows
+        ],
+    }
+
+
+def comparison_data(value: Comparison) -> dict[str, Any]:
+    """Before and after, in sum and by question."""
+    return {
+        "before": dict(value.before),
+        "after": dict(value.after),
+        "gains": {name: {**plain(gain), "sure": gain.sure} for name, gain in value.gains.items()},
+        "broke": [change.text for change in value.broke],
+        "mended": [change.text for change in value.mended],
+        "queries": [_change(change) for change in value.changes],
+        "missing": value.missing,
+    }
+
+
+def _change(value: Change) -> dict[str, Any]:
+    return {"query": value.text, "before": dict(value.before), "after": dict(value.after)}
+
+
+def outcome_data(value: Outcome) -> dict[str, Any]:
+    """What a search of the knobs found; `evidence` tells whether anything is recommended."""
+    found = {
+        "evidence": isinstance(value, Better),
+        "reason": "",
+        "changes": dict(value.changes),
+        "heldOut": {**plain(value.held_out), "sure": value.held_out.sure} if value.held_out else None,
+        "training": None,
+        "before": None,
+        "after": None,
+        "front": plain(value.front),
+        "sentence": verdict(value),
+    }
+    if isinstance(value, Better):
+        return {**found, "training": plain(value.training), "before": dict(value.before), "after": dict(value.after)}
+    return {**found, "reason": value.reason}

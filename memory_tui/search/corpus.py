@@ -1,4 +1,4 @@
-"""The chunks and vectors of an index in memory, as arrays, and the cosine of each chunk with a query.
+"""The corpus is an index in memory: its chunks, their vectors.
 
 A `Corpus` never changes: `refresh` returns another one, so any number of threads can read one while one thread makes
 the next. They share one growing block of rows, and only rows that no corpus looks at yet are written, under a lock.
@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.embed.provider import Identity, Vectors
 from memory_tui.index.database import Rows, making_sense
-from memory_tui.index.known import FileRow
-from memory_tui.index.store import MAX_NEIGHBOURS, RowIds, Store
+from memory_tui.index.store import MAX_NEIGHBOURS, FileRow, RowIds, Store
+from memory_tui.providers.protocol import Identity, Vectors
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""Everything that one query found out, before any knob is applied: the same evidence can be ranked again and again."""
+"""Evidence is all that one query retrieves, before any knob applies."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.search.scoring import Floats
+from memory_tui.core.dates import named_day
+from memory_tui.search.formulas import Floats
 from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unsearchable
-from memory_tui.text.days import named_day
 
 if TYPE_CHECKING:
-    from memory_tui.embed.who import Who
+    from memory_tui.providers.serving import Who
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""One small pure function per formula, each named and cited after its source; arrays in, arrays out."""
+"""The formulas of scoring: one pure function each, with its source."""
 
 from __future__ import annotations
 

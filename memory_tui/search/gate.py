@@ -1,4 +1,4 @@
-"""Who is recalled: minScore, the relaxed floor, the limit, and a verdict for everybody else."""
+"""The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memory_tui.core import jsstring
+from memory_tui.core.tokens import as_asked, left_out
 from memory_tui.search.evidence import Evidence, Flags, Side
-from memory_tui.search.fuse import Rules, column
-from memory_tui.search.scoring import Floats
+from memory_tui.search.formulas import Floats
+from memory_tui.search.score import Rules, column
 from memory_tui.search.trace import (
     AllBelowGate,
     BelowMinScore,
@@ -26,8 +28,6 @@ from memory_tui.search.trace import (
     Recalled,
     Verdict,
 )
-from memory_tui.text import js
-from memory_tui.text.words import as_asked, left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Decision:
 
 def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, best: float | None) -> EmptyReason:
     """Why nothing was recalled, given the `best` score; an empty answer must never look like an empty memory."""
-    if not js.trim(evidence.query):
+    if not jsstring.trim(evidence.query):
         return BlankQuery()
     if evidence.chunks == 0:
         pending = sum(item.state == "pending" for item in evidence.unsearchable)

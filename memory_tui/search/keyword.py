@@ -1,4 +1,4 @@
-"""The word side of a question: asked in OpenClaw's way, in ours, and word by word where there are no vectors.
+"""Keyword search: OpenClaw's way, ours, or word by word without vectors.
 
 Three ways of finding a word: FTS5 cuts text into words, or into trigrams, which cannot find a word of one or two
 characters, so that the text is looked through for those; and without FTS5 the text is looked through for all.
@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memory_tui.core import keywords
+from memory_tui.core import tokens as core_tokens
 from memory_tui.index.store import Store, Table
-from memory_tui.index.vectors import Corpus, Flags
+from memory_tui.search.corpus import Corpus, Flags
 from memory_tui.search.evidence import KeywordSearch, Postings, Rows, Side
-from memory_tui.search.scoring import MOST_CANDIDATES, Floats
+from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.trace import QueryPlan
-from memory_tui.text import keywords, words
 
 _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
@@ -43,11 +44,11 @@ class Matcher:
 
     def openclaw(self, query: str) -> Side:
         """All words of `query` at once, each of them needed."""
-        every = words.WORD.findall(query)
-        unique = tuple(dict.fromkeys(every))[: words.MOST_WORDS]
+        every = core_tokens.WORD.findall(query)
+        unique = tuple(dict.fromkeys(every))[: core_tokens.MOST_WORDS]
         inside = {word: None for word in unique if self._is_looked_through(word)}
         as_written = not inside and len(every) <= _MOST_REPEATED
-        _, expression = words.and_query(query if as_written else " ".join(w for w in unique if w not in inside))
+        _, expression = core_tokens.and_query(query if as_written else " ".join(w for w in unique if w not in inside))
         if not unique or not (self.full_text or self.by_text):
             return Side(QueryPlan(unique, (), ""), Postings.none(), {})
         found = self.store.match_raw(expression) if expression else None
@@ -80,12 +81,12 @@ class Matcher:
 
         if not (self.full_text or self.by_text):
             return Side(QueryPlan((), (), "", day), Postings.none(), {})
-        terms = words.terms(query, count, len(self.corpus))
-        dropped, common = terms.stops + terms.common, words.left_out(terms.common, query)
+        terms = core_tokens.terms(query, count, len(self.corpus))
+        dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
         if not self.full_text:
             plan = QueryPlan(terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True, common=common)
             return Side(plan, self._postings(self._weighed(terms.kept)), frequency)
-        expression = words.or_query(terms.kept)
+        expression = core_tokens.or_query(terms.kept)
         postings = self._postings(self.store.match_words(expression)) if expression else Postings.none()
         return Side(QueryPlan(terms.kept, dropped, expression, day, common=common), postings, frequency)
 
@@ -99,7 +100,7 @@ class Matcher:
         order = np.argsort(rowids)
         for word, times in more.items():
             if times and len(rowids):
-                alone, rank = self.store.match_raw(words.quoted(word))
+                alone, rank = self.store.match_raw(core_tokens.quoted(word))
                 at = np.searchsorted(rowids, alone, sorter=order)
                 hit = (at < len(rowids)) & (rowids[order[np.minimum(at, len(rowids) - 1)]] == alone)
                 bm25[order[at[hit]]] += times * rank[hit]
@@ -109,7 +110,7 @@ class Matcher:
     def keywords(self, query: str) -> KeywordSearch:
         """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
         trigram = self.full_text == "trigram"
-        chosen = keywords.keywords(query, trigram=trigram)[: words.MOST_WORDS]
+        chosen = keywords.keywords(query, trigram=trigram)[: core_tokens.MOST_WORDS]
         tokens = keywords.tokens(query, trigram=trigram) if chosen else []
         known = set(chosen)
         dropped = tuple(dict.fromkeys(token for token in tokens if token not in known))
@@ -170,7 +171,7 @@ def _both(found: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats
 
 
 def _like(word: str) -> str:
-    return f"text LIKE {words.quoted(f'%{word}%')}"
+    return f"text LIKE {core_tokens.quoted(f'%{word}%')}"
 
 
 def candidates(*sides: Side) -> list[int]:

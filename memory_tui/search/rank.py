@@ -1,19 +1,20 @@
-"""From evidence and settings to a trace: fusion, MMR, gate and limit. Pure, so that every knob is live."""
+"""Ranking: evidence becomes a trace under one set of settings."""
 
 from __future__ import annotations
 
 import re
 import time
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memory_tui.profiles import Profile
-from memory_tui.search import gate, scoring, snippet
+from memory_tui.core import jsstring, tokens
+from memory_tui.core.profiles import Profile
+from memory_tui.core.settings import Settings
+from memory_tui.search import formulas, gate
 from memory_tui.search.evidence import Evidence, Rows, Side
-from memory_tui.search.faults import not_copied
-from memory_tui.search.fuse import Rules, age_of, components, keyword_hits, mode_of, pools, score, side_of
-from memory_tui.search.similarity import Similarity
+from memory_tui.search.score import Rules, Similarity, age_of, components, keyword_hits, mode_of, pools, score, side_of
 from memory_tui.search.trace import (
     UNKNOWN_WORDS,
     AgePart,
@@ -30,19 +31,117 @@ from memory_tui.search.trace import (
     Trace,
     VectorPart,
 )
-from memory_tui.settings import Settings
-from memory_tui.text import words
 from memory_tui.workspace.roots import MEMORY
+
+LENGTH = 700
+"""UTF-16 units of a snippet (OpenClaw)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """The text shown, and how many lines of the chunk stand before it."""
+
+    text: str
+    lines_before: int
+
+
+def head(text: str) -> Snippet:
+    """The first 700 UTF-16 units, never half a character (OpenClaw)."""
+    return Snippet(jsstring.utf16_head(text, LENGTH), 0)
+
+
+def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
+    """Where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
+    stem_of = {stem: word for word in weights for stem, _, _ in tokens.stems(word)}
+    found: list[tuple[int, str]] = []
+    data = text.encode("utf-8", "replace")
+    byte, char = 0, 0
+    for stem, start, _ in tokens.stems(text):
+        if stem in stem_of:
+            char += len(data[byte:start].decode("utf-8", "replace"))
+            byte = start
+            found.append((char, stem_of[stem]))
+    # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
+    for gram in (word for word in weights if tokens.is_cjk(word)):
+        at = text.find(gram)
+        while at >= 0:
+            found.append((at, gram))
+            at = text.find(gram, at + 1)
+    return sorted(found)
+
+
+def window(text: str, weights: Mapping[str, float]) -> Snippet:
+    """700 characters around the words that say most: the window with the greatest sum of distinct word weights."""
+    if jsstring.utf16_len(text) <= LENGTH:
+        return Snippet(text, 0)
+    found = matches(text, weights)
+    if not found:
+        return head(text)
+    best, span = -1.0, (0, 0)
+    held: dict[str, int] = {}
+    value, end = 0.0, 0
+    for i, (start, first) in enumerate(found):
+        # The window moves along the words: each enters it once and leaves it once.
+        while end < len(found) and (end < i or found[end][0] + len(found[end][1]) <= start + LENGTH):
+            word = found[end][1]
+            held[word] = held.get(word, 0) + 1
+            end += 1
+        # A repeated word counts a little, so that of two windows with the same words the denser one wins.
+        value = sum(weights[word] for word in held) + 0.01 * (end - i)
+        if value > best:
+            last = found[end - 1] if end > i else (start, "")
+            best, span = value, (start, last[0] + len(last[1]))
+        if end > i:
+            held[first] -= 1
+            if not held[first]:
+                del held[first]
+    room = LENGTH - (span[1] - span[0])
+    start = max(0, min(span[0] - room // 2, len(text) - LENGTH))
+    line = text.rfind("\n", 0, span[0]) + 1
+    # Begin with the line of the first word when it is near, otherwise where the room allows.
+    if line >= start or span[0] - line <= room:
+        start = line if span[0] - line <= room else start
+    shown = jsstring.utf16_head(text[start:], LENGTH)
+    return Snippet(shown, text.count("\n", 0, start))
+
+
+ZERO_VECTOR = "zero_vector"
+"""A chunk whose vector is all zeros scores 1 there; told where vectors are compared, for every profile."""
+EMPTIED = "openclaw_emptied"
+"""Without a provider, its next sync replaces the index by an empty one (2026.2.17 to 2026.3.28)."""
+FIRST = "openclaw_first_search"
+"""Its first search of a new index does not wait for the sync that it starts (up to 2026.3)."""
+NOT_COPIED = (ZERO_VECTOR, EMPTIED, FIRST)
+"""Codes of the notices that only say what OpenClaw does otherwise."""
+
+
+def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Notice]:
+    """What OpenClaw itself would not have answered to this question."""
+    if not profile.faults:
+        return
+    if mode == "keywords only":
+        yield Notice(
+            EMPTIED,
+            f"{profile.title} would find nothing: without a provider its next sync leaves an empty "
+            "index. Here the words are searched all the same.",
+        )
+    if evidence.first:
+        yield Notice(
+            FIRST,
+            f"{profile.title} would find nothing yet: its first search of a new index does not wait "
+            "for the notes to be indexed. Here it did.",
+        )
+
 
 _ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
 
 
 def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     """What MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
-    shown = snippet.head(text).text.lower()
+    shown = head(text).text.lower()
     if profile.snippet == "head":
         return frozenset(_ASCII_TOKENS.findall(shown))
-    return frozenset(words.WORD.findall(words.segmented(shown)))
+    return frozenset(tokens.WORD.findall(tokens.segmented(shown)))
 
 
 def rank(evidence: Evidence, settings: Settings) -> Trace:
@@ -177,7 +276,7 @@ class _Ranking:
 
     def _diversify(self) -> None:
         refs = [self.evidence.refs[row] for row in self.numbers.rows.tolist()]
-        steps = scoring.mmr(self.scores.total[0], self._similarity(refs).row, self.rules.mmr_lambda)
+        steps = formulas.mmr(self.scores.total[0], self._similarity(refs).row, self.rules.mmr_lambda)
         twins = [refs[step.nearest] if step.nearest >= 0 else None for step in steps]
         self.choices = [
             MmrPart(step.relevance, step.similarity, twin, place)
@@ -245,14 +344,14 @@ class _Ranking:
             last_line=max(ref.start_line, ref.end_line - blank_end),
         )
 
-    def _snippet(self, text: str, recalled: bool) -> snippet.Snippet:
+    def _snippet(self, text: str, recalled: bool) -> Snippet:
         if not recalled or self.rules.profile.snippet == "head":
-            return snippet.head(text)
+            return head(text)
         weights = {
             word: float(np.log1p(self.evidence.chunks / (1 + self.side.frequency.get(word, 0))))
             for word in self.side.plan.words
         }
-        return snippet.window(text, weights)
+        return window(text, weights)
 
     def _age(self, i: int) -> AgePart:
         if not self.rules.decay:

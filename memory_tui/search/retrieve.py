@@ -1,4 +1,4 @@
-"""Asking the index: a query becomes evidence, with everything that any profile and any knob could need."""
+"""Retrieval: a query becomes evidence for any profile, any knob."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Literal
 
 import numpy as np
 
-from memory_tui.embed.provider import Identity, Provider, Vectors
-from memory_tui.errors import ProviderError, QueryError
-from memory_tui.index import abilities, refusals, withheld
+from memory_tui.core import jsstring, tokens
+from memory_tui.core.dates import named_day
+from memory_tui.core.errors import ProviderError, QueryError
+from memory_tui.index import database, embedding
 from memory_tui.index.database import damaged
 from memory_tui.index.store import Store
-from memory_tui.index.vectors import Corpus, Flags, cosines, cosines_vec0, distinct, vectors_of
-from memory_tui.search import scoring
+from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.search import formulas
+from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_vec0, distinct, vectors_of
 from memory_tui.search.evidence import Age, Evidence, Rows
-from memory_tui.search.faults import ZERO_VECTOR
-from memory_tui.search.matching import Matcher, candidates
-from memory_tui.search.scoring import MOST_CANDIDATES, Floats
+from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.keyword import Matcher, candidates
+from memory_tui.search.rank import ZERO_VECTOR
 from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
-from memory_tui.text import js, words
-from memory_tui.text.days import named_day
 from memory_tui.workspace import transcripts
-from memory_tui.workspace.document import NoteDate, note_date, shown_day
+from memory_tui.workspace.notes import NoteDate, note_date, shown_day
 
 MAX_QUERY = 50_000
 """Characters of the longest query."""
@@ -133,7 +133,7 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> A
         raise QueryError(
             f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
         )
-    began, asked = time.perf_counter(), Asked(js.trim(query), identity)
+    began, asked = time.perf_counter(), Asked(jsstring.trim(query), identity)
     if identity is not None and provider is not None and asked.query:
         asked = _embedded(asked, identity, provider)
     return replace(asked, seconds=time.perf_counter() - began)
@@ -163,7 +163,7 @@ def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: s
     matcher = Matcher(sources.store, corpus, kept, full_text, by_text=vector is None)
     if not full_text:
         notices.append(_without_full_text(by_text=vector is None))
-    if (different := len(set(words.WORD.findall(asked)))) > words.MOST_ALTERNATIVES:
+    if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
         notices.append(_cut(different))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, day)
     single = matcher.keywords(asked) if vector is None else None
@@ -183,7 +183,7 @@ def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: s
             )
         precise = distinct(np.concatenate([nearest, theirs.postings.rows[:MOST_CANDIDATES]]))
         precise = precise[~np.isnan(cosine[precise])]
-        cosine[precise] = scoring.cosine(vectors_of(sources.store, corpus, precise), vector)
+        cosine[precise] = formulas.cosine(vectors_of(sources.store, corpus, precise), vector)
         # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
         nearest = np.sort(nearest)
         nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
@@ -219,8 +219,8 @@ def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: s
         unsearchable=sources.unsearchable,
         notices=tuple(notices),
         timings=clock.timings,
-        withheld={found.rowid: str(found) for found in refusals.found_in(sources.store)}
-        | {found.rowid: str(found) for found in withheld.found_in(sources.store)},
+        withheld={found.rowid: str(found) for found in embedding.rejected_in(sources.store)}
+        | {found.rowid: str(found) for found in embedding.withheld_in(sources.store)},
         first=sources.first,
         uuid=corpus.uuid,
         source=source,
@@ -321,14 +321,14 @@ def _cut(different: int) -> Notice:
     """That a question has more words than are looked for."""
     return Notice(
         "long_question",
-        f"The question has {different:,} different words: its {words.MOST_ALTERNATIVES} rarest are looked for, and "
-        f"where every word is needed its first {words.MOST_WORDS:,}.",
+        f"The question has {different:,} different words: its {tokens.MOST_ALTERNATIVES} rarest are looked for, and "
+        f"where every word is needed its first {tokens.MOST_WORDS:,}.",
         "Ask in fewer words.",
     )
 
 
 def _without_full_text(*, by_text: bool) -> Notice:
-    reason = abilities.fts5()
+    reason = database.fts5()
     instead = "a chunk is found when its text holds the letters of a word" if by_text else "vectors answer alone"
     cause = f"There is no full-text search ({reason})" if reason else "The index was made without full-text search"
     return Notice("full_text", f"{cause}: {instead}.", "" if reason else "Run memory-tui index.")

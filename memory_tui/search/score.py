@@ -1,19 +1,20 @@
-"""Fusion: the pools of both sides become candidates, and their raw numbers one score under each of several rules."""
+"""Scores: the evidence of both sides becomes one number for each candidate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from memory_tui import profiles
-from memory_tui.profiles import Profile
-from memory_tui.search import scoring
+from memory_tui.core import profiles
+from memory_tui.core.profiles import Profile
+from memory_tui.core.settings import Settings
+from memory_tui.search import formulas
 from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, Postings, Rows, Side
-from memory_tui.search.scoring import Floats
+from memory_tui.search.formulas import Floats
 from memory_tui.search.trace import Mode
-from memory_tui.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Rules:
     def of(cls, settings: Settings, mode: Mode) -> Rules:
         """The rules in force in `mode`: without one side its weight is lost, as in the original."""
         profile = profiles.get(settings.word("profile"))
-        vector, text = scoring.normalised_weights(
+        vector, text = formulas.normalised_weights(
             settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
         )
         one_sided = mode != "hybrid"
@@ -49,7 +50,7 @@ class Rules:
             vector_weight=vector,
             text_weight=text,
             results=results,
-            limit=scoring.candidate_limit(
+            limit=formulas.candidate_limit(
                 results, settings.whole("query.hybrid.candidateMultiplier"), profile.fewest_candidates
             ),
             min_score=settings.number("query.minScore"),
@@ -137,8 +138,8 @@ def pools(evidence: Evidence, side: Side, mode: Mode, limit: int) -> tuple[Rows,
 
 def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
     if profile.text_score == "magnitude":
-        return scoring.share(-bm25, best)
-    return scoring.clamped(bm25) if profile.text_score == "clamped" else scoring.saturated(bm25)
+        return formulas.share(-bm25, best)
+    return formulas.clamped(bm25) if profile.text_score == "clamped" else formulas.saturated(bm25)
 
 
 def _ranks(pool: Rows, rows: Rows, chunks: int) -> Rows:
@@ -167,7 +168,7 @@ def components(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Comp
     if profile.vector_score == "share" and evidence.cosine is not None and len(evidence.nearest):
         vector_scale = max(float(evidence.cosine[evidence.nearest[0]]), 0.0)
     values = np.where(known, cosine, 0.0)
-    vector = scoring.share(values, vector_scale) if profile.vector_score == "share" else values
+    vector = formulas.share(values, vector_scale) if profile.vector_score == "share" else values
 
     text_rank = _ranks(matched, rows, evidence.chunks)
     every = side.postings.spread(evidence.chunks)
@@ -204,7 +205,7 @@ def score(parts: Components, rules: Sequence[Rules]) -> Scores:
     """Every candidate's score under each of `rules`: (vector + text) x age factor, plus recency and a named day."""
     vector_weight, text_weight = column([rule.vector_weight for rule in rules]), column([r.text_weight for r in rules])
     hybrid = vector_weight * parts.vector + text_weight * parts.text
-    fade = scoring.decay_factor(parts.days[None, :], column([rule.half_life for rule in rules]))
+    fade = formulas.decay_factor(parts.days[None, :], column([rule.half_life for rule in rules]))
     multiplies = column([rule.decay and rule.profile.age == "multiply" for rule in rules]) > 0
     adds = column([rule.decay and rule.profile.age == "add" for rule in rules]) > 0
     factor = np.where(multiplies, fade, 1.0)
@@ -228,3 +229,48 @@ def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
     ]
     hits = {place for place, hit in zip(places, found.tolist(), strict=True) if hit}
     return np.array([place in hits for place in places], dtype=np.bool_)
+
+
+class Similarity:
+    """Jaccard similarity between token sets: shared tokens over all tokens; two empty sets are the same.
+
+    `tokens` makes the sets when the first of them is asked for. May be used by several threads at once.
+    """
+
+    def __init__(self, tokens: Callable[[], Sequence[frozenset[str]]]) -> None:
+        self._make = tokens
+        self._known: dict[int, Floats] = {}
+
+    @cached_property
+    def _sets(self) -> _Sets:
+        return _Sets(self._make())
+
+    def row(self, i: int) -> Floats:
+        """The similarity of set `i` to every set; not to be changed."""
+        found = self._known.get(i)
+        if found is None:
+            found = self._known[i] = self._sets.with_each(i)
+        return found
+
+    def rows(self, which: Rows) -> Floats:
+        """The similarity of each of `which` to each set."""
+        return np.stack([self.row(i) for i in which.tolist()])
+
+
+class _Sets:
+    def __init__(self, tokens: Sequence[frozenset[str]]) -> None:
+        vocabulary: dict[str, int] = {}
+        self._columns = [
+            np.array([vocabulary.setdefault(token, len(vocabulary)) for token in items], dtype=np.int64)
+            for items in tokens
+        ]
+        # A row a token, so that the tokens of one set are whole rows to add up.
+        self._holds = np.zeros((len(vocabulary), len(tokens)), dtype=np.float32)
+        for at, columns in enumerate(self._columns):
+            self._holds[columns, at] = 1.0
+        self._sizes = np.array([len(items) for items in tokens], dtype=np.float64)
+
+    def with_each(self, i: int) -> Floats:
+        shared = self._holds[self._columns[i]].sum(axis=0, dtype=np.float32).astype(np.float64)
+        union = self._sizes + self._sizes[i] - shared
+        return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)

@@ -1,4 +1,4 @@
-"""The frozen record of one search: what was asked, what every candidate scored, and why each one was kept or lost.
+"""A trace is the frozen record of one search: every candidate, every number, every verdict.
 
 Screen, JSON and tests read this record; nothing is recomputed for display. Verdicts and reasons for an empty answer
 are closed unions, so that one without wording does not pass the type checker.
@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
-from memory_tui.settings import Settings
+from memory_tui.core.settings import Settings
 
 if TYPE_CHECKING:
-    from memory_tui.embed.who import Who
+    from memory_tui.providers.serving import Who
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 UNKNOWN_WORDS = "unknown_words"

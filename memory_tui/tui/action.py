@@ -1,4 +1,4 @@
-"""One action of the screens: its keys, where they work, what it does, and why it may not be possible now."""
+"""An action has keys, a place where they work, a reason when it is not possible."""
 
 from __future__ import annotations
 

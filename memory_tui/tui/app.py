@@ -1,45 +1,132 @@
-"""The app: views as modes, one way for every action, and the engine's news on their way to the views."""
+"""The app holds the views as modes, the theme, the command palette."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.app import ScreenStackError
 from textual.binding import BindingType
-from textual.command import Provider
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.signal import Signal
 from textual.theme import Theme
 
-from memory_tui import stop_signals
-from memory_tui.errors import MemoryTuiError
-from memory_tui.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
-from memory_tui.tui import messages, signals
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.bridge import Bridge, Opener
-from memory_tui.tui.doing import Doing
-from memory_tui.tui.draft import left_over
-from memory_tui.tui.facts import Facts
-from memory_tui.tui.marking import Marking
-from memory_tui.tui.modes import VIEWS, make
-from memory_tui.tui.theme import THEMES, first_theme, greys
+from memory_tui.core import stop_signals
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
+from memory_tui.tui import signals, workers
+from memory_tui.tui.action import Action
+from memory_tui.tui.global_actions import Doing
+from memory_tui.tui.keymap import ACTIONS, bindings
+from memory_tui.tui.navigation import VIEWS, make
+from memory_tui.tui.note_changes import left_over
+from memory_tui.tui.note_info import Marking
+from memory_tui.tui.state import Facts
 from memory_tui.tui.typed_ahead import TypedAhead
-from memory_tui.tui.widgets.event_log import KEPT
-from memory_tui.tui.widgets.truth_bar import Progress
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.index_lists import KEPT
+from memory_tui.tui.widgets.status_bars import Progress
+from memory_tui.tui.workers import Bridge, Opener
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine, Options
+    from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Options
     from memory_tui.search.trace import Trace
-    from memory_tui.tui.session import Tuning
+    from memory_tui.tui.tuning import Tuning
+
+DARK = Theme(
+    name="memory-dark",
+    dark=True,
+    primary="#6cb6ff",
+    secondary="#8b95a7",
+    accent="#f0b35a",
+    warning="#f0b35a",
+    error="#ff7b72",
+    success="#6bd08b",
+    foreground="#d7dce4",
+    background="#12151b",
+    surface="#12151b",
+    panel="#1d222c",
+    boost="#262d3a",
+    variables={
+        "border": "#6cb6ff",
+        "border-blurred": "#39424f",
+        "block-cursor-background": "#2a4365",
+        "block-cursor-foreground": "#ffffff",
+        "block-cursor-blurred-background": "#232a36",
+        "footer-key-foreground": "#6cb6ff",
+        "input-selection-background": "#2a4365",
+        "scrollbar": "#39424f",
+        "scrollbar-hover": "#56637a",
+        "scrollbar-active": "#6cb6ff",
+        "scrollbar-background": "#12151b",
+        "scrollbar-background-hover": "#12151b",
+        "scrollbar-background-active": "#12151b",
+        "scrollbar-corner-color": "#12151b",
+    },
+)
+
+LIGHT = Theme(
+    name="memory-light",
+    dark=False,
+    primary="#0b61b8",
+    secondary="#5a6472",
+    accent="#9a5b00",
+    warning="#9a5b00",
+    error="#b3261e",
+    success="#1a7f37",
+    foreground="#1c2128",
+    background="#fbfbf9",
+    surface="#fbfbf9",
+    panel="#ecebe6",
+    boost="#e0dfd9",
+    variables={
+        "border": "#0b61b8",
+        "border-blurred": "#c3c5c9",
+        "block-cursor-background": "#cfe3fa",
+        "block-cursor-foreground": "#10151c",
+        "block-cursor-blurred-background": "#e6ebf1",
+        "footer-key-foreground": "#0b61b8",
+        "input-selection-background": "#cfe3fa",
+        "scrollbar": "#c3c5c9",
+        "scrollbar-hover": "#9aa1aa",
+        "scrollbar-active": "#0b61b8",
+        "scrollbar-background": "#fbfbf9",
+        "scrollbar-background-hover": "#fbfbf9",
+        "scrollbar-background-active": "#fbfbf9",
+        "scrollbar-corner-color": "#fbfbf9",
+    },
+)
+
+THEMES = {theme.name: theme for theme in (DARK, LIGHT)}
+
+
+def first_theme() -> str:
+    """The theme to start with: plain terminal colours under NO_COLOR, else what TEXTUAL_THEME names, else ours."""
+    if "NO_COLOR" in os.environ:
+        return "ansi-dark"
+    from textual.theme import BUILTIN_THEMES
+
+    asked = os.environ.get("TEXTUAL_THEME", "").split(",")
+    known = [name.strip() for name in asked if name.strip() in BUILTIN_THEMES or name.strip() in THEMES]
+    return known[0] if known else DARK.name
+
+
+def greys(theme: Theme) -> dict[str, str]:
+    """`quiet` for words that stand back and `faint` for rules and what is off, as plain colours."""
+    if theme.ansi:
+        return {"quiet": "ansi_default", "faint": "ansi_bright_black"}
+    return {"quiet": "#97a1b2", "faint": "#697588"} if theme.dark else {"quiet": "#5a6472", "faint": "#868e98"}
 
 
 TERMINAL_EVERY = 1.0
@@ -52,7 +139,6 @@ AGAIN_SECONDS = 1.0
 
 
 def _commands() -> type[Provider]:
-    from memory_tui.tui.palette import Actions
 
     return Actions
 
@@ -188,9 +274,9 @@ class MemoryApp(Doing):
 
     # --- news ----------------------------------------------------------------------------------------------------
 
-    @on(messages.EngineOpened)
-    def _opened(self, event: messages.EngineOpened) -> None:
-        from memory_tui.tui.session import Tuning
+    @on(workers.EngineOpened)
+    def _opened(self, event: workers.EngineOpened) -> None:
+        from memory_tui.tui.tuning import Tuning
 
         self.engine = event.engine
         self.tuning = Tuning.start(event.engine.settings)
@@ -200,13 +286,13 @@ class MemoryApp(Doing):
             view.engine_opened()
         self.bridge.tell(partial(left_over, event.engine))
 
-    @on(messages.EngineRefused)
-    def _refused(self, event: messages.EngineRefused) -> None:
+    @on(workers.EngineRefused)
+    def _refused(self, event: workers.EngineRefused) -> None:
         self.error = event.error
         self.exit(event.error.exit_status)
 
-    @on(messages.FactsArrived)
-    def _facts_arrived(self, event: messages.FactsArrived) -> None:
+    @on(workers.FactsArrived)
+    def _facts_arrived(self, event: workers.FactsArrived) -> None:
         if not self.bridge.current("facts", event.number):
             return
         self.bridge.looked()
@@ -216,7 +302,7 @@ class MemoryApp(Doing):
         elif event.error is not None:
             self._facts_failed(event.error)
 
-    @on(messages.EventsArrived)
+    @on(workers.EventsArrived)
     def _events_arrived(self) -> None:
         news = self.bridge.fetch()
         self.news.extend(news)
@@ -266,42 +352,42 @@ class MemoryApp(Doing):
             self.facts = self.facts.beside(self.engine.roots())
             self.facts_signal.publish(self.facts)
 
-    @on(messages.Gathered)
-    def _gathered(self, event: messages.Gathered) -> None:
+    @on(workers.Gathered)
+    def _gathered(self, event: workers.Gathered) -> None:
         if self.bridge.current("search", event.number):
             for view in self.views:
                 view.answered(event.number, event.evidence, event.error)
 
-    @on(messages.PageRead)
-    def _page_read(self, event: messages.PageRead) -> None:
+    @on(workers.PageRead)
+    def _page_read(self, event: workers.PageRead) -> None:
         if self.bridge.current("page", event.number):
             for view in self.views:
                 view.page_came(event.number, event.page, event.error)
 
-    @on(messages.Done)
-    async def _done(self, event: messages.Done) -> None:
+    @on(workers.Done)
+    async def _done(self, event: workers.Done) -> None:
         if event.kind == "agent" and self.bridge.current(event.kind, event.number):
             await self._go_to_agent(event)
         elif self.bridge.current(event.kind, event.number):
             for view in self.views:
                 view.work_done(event)
 
-    async def _go_to_agent(self, event: messages.Done) -> None:
-        from memory_tui.tui import agents
+    async def _go_to_agent(self, event: workers.Done) -> None:
+        from memory_tui.tui import navigation
 
         if event.error is not None:
             self.tell(f"{event.error.message} {event.error.next_step}")
         else:
-            await agents.go(self, event.value)  # type: ignore[arg-type]
+            await navigation.go(self, event.value)  # type: ignore[arg-type]
 
-    @on(messages.Worked)
-    def _worked(self, event: messages.Worked) -> None:
+    @on(workers.Worked)
+    def _worked(self, event: workers.Worked) -> None:
         if self.bridge.current(event.kind, event.number):
             for view in self.views:
                 view.worked(event)
 
-    @on(messages.Told)
-    def _told(self, event: messages.Told) -> None:
+    @on(workers.Told)
+    def _told(self, event: workers.Told) -> None:
         if event.text:
             self.tell(event.text)
 
@@ -310,11 +396,11 @@ def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> i
     """Open the app on a workspace; returns the exit code, and says on stderr why it could not."""
 
     def opener(listener: Callable[[Event], None]) -> Engine:
-        from memory_tui.engine import Engine
+        from memory_tui.engine.engine import Engine
 
         return Engine.open(options, listener)
 
-    from memory_tui.text.display import one_line
+    from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
     app = MemoryApp(opener, name=name, query=query, suggestions=suggestions)
@@ -326,3 +412,42 @@ def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> i
     if app.error is not None:
         raise app.error
     return app.return_code or 0 if code is None else code
+
+
+class Actions(Provider):
+    """Actions of the view in front; those that cannot be done now say why instead of what."""
+
+    def _offered(self) -> Iterator[tuple[Action, str]]:
+        view = self.screen
+        if not isinstance(view, View):
+            return
+        context, places = view.context(), view.places()
+        for action in ACTIONS:
+            if action.palette and action.where in places:
+                yield action, action.refuse(context)
+
+    def _title(self, action: Action) -> str:
+        keys = f"  ({action.shown_keys})" if action.keys else ""
+        return action.help[:1].upper() + action.help[1:] + keys
+
+    def _run(self, action: Action) -> Callable[[], None]:
+        app = cast("MemoryApp", self.app)
+
+        def run() -> None:
+            app.call_later(app.action_do, action.id)
+
+        return run
+
+    async def discover(self) -> Hits:
+        """Everything, in the table's order."""
+        for action, refusal in self._offered():
+            yield DiscoveryHit(self._title(action), self._run(action), help=refusal or None)
+
+    async def search(self, query: str) -> Hits:
+        """What matches `query`."""
+        matcher = self.matcher(query)
+        for action, refusal in self._offered():
+            title = self._title(action)
+            score = matcher.match(title)
+            if score > 0:
+                yield Hit(score, matcher.highlight(title), self._run(action), help=refusal or None)

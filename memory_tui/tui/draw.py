@@ -1,4 +1,4 @@
-"""Drawing without markup: pieces of safe text with a style name, cut and padded by terminal cells."""
+"""Drawing without markup: safe text with style names, cut by terminal cells."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
-"""Which outside editor to start, how each wants to be told the line, and keeping what it made of the note."""
+"""External programs: the editor of the user, the clipboard."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import MemoryTuiError
-from memory_tui.text.display import one_line
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.sanitize import one_line
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done
@@ -111,3 +112,42 @@ def _outcome(done: Done | None, path: str, name: str) -> str:
     if name in _AT_ONCE:
         return f"{name} does not wait for its window: what is saved there is not in the journal."
     return f"{one_line(path)} is as it was."
+
+
+_PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("WAYLAND_DISPLAY", ("wl-copy",)),
+    ("DISPLAY", ("xclip", "-selection", "clipboard")),
+    ("DISPLAY", ("xsel", "--clipboard", "--input")),
+    ("", ("pbcopy",)),
+)
+
+MOST_SECONDS = 1.0
+"""A clipboard program that takes longer is not waited for."""
+
+
+def program() -> tuple[str, ...] | None:
+    """The clipboard program of this desktop, if one is installed."""
+    for variable, words in _PROGRAMS:
+        if (not variable or os.environ.get(variable)) and shutil.which(words[0]):
+            return words
+    return None
+
+
+def copy(text: str) -> str:
+    """Hand `text` to the clipboard program; returns its name, or nothing. Waits MOST_SECONDS at most."""
+    words = program()
+    if words is None:
+        return ""
+    try:
+        subprocess.run(
+            words,
+            input=text.encode("utf-8", "replace"),
+            timeout=MOST_SECONDS,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        # The terminal was asked as well, so there is nothing to add but that this way failed.
+        return ""
+    return words[0]

@@ -1,24 +1,64 @@
-"""What the actions that work everywhere do."""
+"""Global actions work in every view."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
 from textual import events
+from textual.app import App
 from textual.widget import Widget
 
-from memory_tui.tui.actions import find, why_nothing
-from memory_tui.tui.doors import Doors
-from memory_tui.tui.screens.base import View
+from memory_tui.tui.keymap import find, why_nothing
+from memory_tui.tui.views.view import View
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done as CurateDone
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tui.bridge import Bridge
-    from memory_tui.tui.facts import Facts
-    from memory_tui.tui.session import Tuning
+    from memory_tui.tui.state import Facts
+    from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
+    from memory_tui.tui.workers import Bridge
+
+
+class Doors(App[int]):
+    """Their `do_` methods; each view is loaded when it is first wanted."""
+
+    def do_doctor(self) -> None:
+        """Examine everything."""
+        from memory_tui.tui.views.index.index_details import DoctorView
+
+        self.push_screen(DoctorView())
+
+    def do_supply(self) -> None:
+        """Who makes the vectors."""
+        from memory_tui.tui.views.index.providers_view import SupplyView
+
+        self.push_screen(SupplyView())
+
+    def do_storage(self) -> None:
+        """The index file."""
+        from memory_tui.tui.views.index.index_details import StorageView
+
+        self.push_screen(StorageView())
+
+    def do_sessions(self) -> None:
+        """Sessions and their flush."""
+        from memory_tui.tui.views.index.index_details import SessionsView
+
+        self.push_screen(SessionsView())
+
+    def do_recalls(self) -> None:
+        """What agents asked."""
+        from memory_tui.tui.views.index.index_details import RecallsView
+
+        self.push_screen(RecallsView())
+
+    def do_compare(self) -> None:
+        """OpenClaw's own index against the notes."""
+        from memory_tui.tui.views.index.openclaw_index import CompareView
+
+        self.push_screen(CompareView())
 
 
 class Doing(Doors):
@@ -108,7 +148,7 @@ class Doing(Doors):
 
     def do_help(self) -> None:
         """Keys and signs of the pane in focus."""
-        from memory_tui.tui.screens.help import Help
+        from memory_tui.tui.views.help import Help
 
         if self.view is not None:
             self.push_screen(Help(self.view.places()))
@@ -123,7 +163,7 @@ class Doing(Doors):
 
     def do_jump(self) -> None:
         """Letters on the panes."""
-        from memory_tui.tui.screens.jump import Jump
+        from memory_tui.tui.views.dialogs import Jump
 
         def go(pane: Widget | None) -> None:
             if pane is not None:
@@ -158,9 +198,9 @@ class Doing(Doors):
 
     def do_agent(self) -> None:
         """Another agent."""
-        from memory_tui.tui import agents
+        from memory_tui.tui import navigation
 
-        agents.choose(cast("MemoryApp", self))
+        navigation.choose(cast("MemoryApp", self))
 
     def do_theme(self) -> None:
         """Choose colours."""
@@ -190,7 +230,7 @@ class Doing(Doors):
 
     def do_leave_app(self) -> None:
         """Quit; what was typed and not saved is asked about."""
-        from memory_tui.tui.screens.confirm import Confirm
+        from memory_tui.tui.views.dialogs import Confirm
 
         def answered(yes: bool | None) -> None:
             if yes:
@@ -210,7 +250,7 @@ class Doing(Doors):
 
     def do_remember(self) -> None:
         """Add a line to today's log."""
-        from memory_tui.tui.screens.ask import Ask, looks_secret
+        from memory_tui.tui.views.dialogs import Ask, looks_secret
 
         view = self.view
         if view is None:
@@ -231,7 +271,7 @@ class Doing(Doors):
 
     def edited(self, path: str, line: int, sentence: str) -> None:
         """A note was edited on screen: show it as it is now in the view in front."""
-        from memory_tui.tui.screens.note import NoteView
+        from memory_tui.tui.views.notes.note_pane import NoteView
 
         if isinstance(self.view, NoteView):
             self.view.read(path, line=line)
@@ -260,9 +300,9 @@ class Doing(Doors):
 
     def do_edit(self) -> None:
         """Hand the terminal to the editor, at the line under the cursor."""
-        from memory_tui.tui import editor
+        from memory_tui.tui import external
 
-        editor.hand_over(cast("MemoryApp", self))
+        external.hand_over(cast("MemoryApp", self))
 
     def do_why_line(self) -> None:
         """Why the line under the cursor is, or is not, recalled; for the question on screen, or one that is typed."""
@@ -272,7 +312,7 @@ class Doing(Doors):
         line = view.line_in_note()
 
         def look(question: str | None) -> None:
-            from memory_tui.tui.screens.whynot import WhyNotView
+            from memory_tui.tui.views.search.search_explain import WhyNotView
 
             if question:
                 self.push_screen(WhyNotView(question, place[0], line))
@@ -281,7 +321,7 @@ class Doing(Doors):
         if asked:
             look(asked)
             return
-        from memory_tui.tui.screens.prompt import Prompt
+        from memory_tui.tui.views.dialogs import Prompt
 
         self.push_screen(Prompt(f"Why not line {line}?", "the question that it should answer"), look)
 
@@ -298,14 +338,14 @@ class Doing(Doors):
             self._copy(f"{self.view.text_in_note()}\n\n{place[0]}#L{place[1]}-L{place[2]}\n", "text and citation")
 
     def _copy(self, text: str, what: str) -> None:
-        from memory_tui.text.display import safe
-        from memory_tui.tui import clipboard
+        from memory_tui.core.sanitize import safe
+        from memory_tui.tui import external
 
         shown = safe(text, keep_newlines=True)
         self.copy_to_clipboard(shown)
 
         def job() -> str:
-            program = clipboard.copy(shown)
+            program = external.copy(shown)
             way = f"the terminal and {program}" if program else "the terminal"
             return f"Sent {what} to the clipboard, through {way}."
 

@@ -1,24 +1,147 @@
-"""Saved questions on the screen: what labels say, what the index knows about them, and how the knobs do on them."""
+"""Judging hits: saved queries with their judgments, measured under the knobs."""
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memory_tui.tui.bridge import Tell
-from memory_tui.tui.tasks import Progress
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory_tui.engine import Engine
+    from memory_tui.core.settings import Settings
+    from memory_tui.engine.engine import Engine
+    from memory_tui.explain.counterfactuals import Flips, Rephrased
+    from memory_tui.explain.decay import Fading
+    from memory_tui.explain.noise import NoiseFloor, Probes
+    from memory_tui.explain.why_not import WhyNot
+    from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
-    from memory_tui.settings import Settings
-    from memory_tui.tui.session import Tuning
+    from memory_tui.tui.tuning import Tuning
+    from memory_tui.tune.config_patch import Patch
     from memory_tui.tune.evaluate import Case, Comparison
-    from memory_tui.tune.labels import Label, Notebook, Query
+    from memory_tui.tune.judgments import Label, Notebook, Query
+    from memory_tui.tune.knob_search import Outcome
+
+REST = 0.08
+"""Seconds that a cursor rests on a hit before its flips are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` of `total`, and what is being done."""
+
+    what: str
+    done: int = 0
+    total: int = 0
+
+    @property
+    def words(self) -> str:
+        """`asking unrelated questions 12 of 48`."""
+        return f"{self.what} {self.done} of {self.total}" if self.total else self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What is known so far of a line: the verdict, what would change it, and the words to add (None: not looked for).
+
+    `working` names what is still being looked for, `problem` why something could not be.
+    """
+
+    answer: WhyNot
+    changes: Flips | None = None
+    questions: tuple[Rephrased, ...] | None = None
+    working: str = ""
+    problem: str = ""
+
+
+def find_flips(engine: Engine, evidence: Evidence, settings: Settings, rowid: int) -> Callable[[Tell], Flips | None]:
+    """Tells the flips of the chunk `rowid` after each knob; returns all of them, None when the chunk is not there."""
+
+    def run(tell: Tell) -> Flips | None:
+        from memory_tui.explain.counterfactuals import one_by_one
+        from memory_tui.explain.why_not import row_of
+
+        time.sleep(REST)
+        tell(None)
+        row = row_of(evidence, rowid)
+        found: Flips | None = None
+        if row is not None:
+            for found in one_by_one(evidence, settings, row, engine.with_profile):
+                tell(found)
+        return found
+
+    return run
+
+
+def find_questions(
+    engine: Engine, evidence: Evidence, days: int, settings: Settings, hit: Candidate, text: str
+) -> Callable[[Tell], tuple[Rephrased, ...]]:
+    """Returns the questions that recall a hit that lost: with a word added, or without those that it lacks."""
+
+    def run(tell: Tell) -> tuple[Rephrased, ...]:
+        from memory_tui.explain.counterfactuals import rephrase
+        from memory_tui.explain.why_not import absent, side_of
+        from memory_tui.search.evidence import later
+
+        def ask(query: str) -> Evidence:
+            tell(None)
+            return later(engine.gather(query), days)
+
+        plan = side_of(evidence, settings).plan
+        lacks = absent(plan, text) if hit.text.bm25 is None and " AND " in plan.fts_query else ()
+        return rephrase(ask, evidence, settings, text, hit.chunk.rowid, lacks)
+
+    return run
+
+
+def inquire(
+    engine: Engine, asked: Evidence | str, days: int, settings: Settings, path: str, line: int | None
+) -> Callable[[Tell], Inquiry]:
+    """Tells the verdict on a line, then each change as it is found; returns them with the words to add.
+
+    `asked` is a question, or its evidence where it has been asked already.
+    """
+
+    def run(tell: Tell) -> Inquiry:
+        from memory_tui.explain.counterfactuals import one_by_one
+        from memory_tui.search.evidence import later
+
+        evidence = later(engine.gather(asked) if isinstance(asked, str) else asked, days)
+        answer = engine.why(evidence, path, line, settings)
+        found = Inquiry(answer, working="looking for what would change it")
+        tell(found)
+        row = answer.row
+        if row is not None:
+            for changes in one_by_one(answer.evidence, settings, row, engine.with_profile):
+                found = Inquiry(answer, changes, working=found.working)
+                tell(found)
+        return _with_questions(engine, found, days, tell)
+
+    return run
+
+
+def _with_questions(engine: Engine, found: Inquiry, days: int, tell: Tell) -> Inquiry:
+    from memory_tui.explain.counterfactuals import of_answer
+    from memory_tui.search.evidence import later
+
+    def ask(query: str) -> Evidence:
+        tell(Inquiry(found.answer, found.changes, working="looking for a word to add"))
+        return later(engine.gather(query), days)
+
+    try:
+        return Inquiry(found.answer, found.changes, of_answer(ask, found.answer))
+    except MemoryTuiError as error:
+        if error.code == "cancelled":
+            raise
+        # The verdict stands without the words.
+        return Inquiry(found.answer, found.changes, problem=error.message)
+
 
 SHORT = {"ndcg@10": "nDCG", "recall": "recall", "mrr@10": "MRR", "noise": "noise"}
 """The metrics that the screen shows, with their short names."""
@@ -95,7 +218,7 @@ def _number(value: float) -> str:
 def marked(candidate: Candidate, trace: Trace, text: str, grade: int) -> Label:
     """The label of a hit: its line that holds most words of the question, else where the snippet begins."""
     from memory_tui.explain.why import count_terms
-    from memory_tui.tune.labels import Label
+    from memory_tui.tune.judgments import Label
 
     lines = text.split("\n")
     start = candidate.snippet_line - candidate.chunk.start_line
@@ -118,7 +241,7 @@ def vote(question: str, chunk: ChunkRef, label: Label | None) -> Callable[[Noteb
     """Marks `chunk` with `label` for `question` in place of what was marked in it; takes marks back without one."""
 
     def change(notebook: Notebook) -> Notebook:
-        from memory_tui.tune.labels import Query
+        from memory_tui.tune.judgments import Query
 
         query = notebook.find(question) or Query(question.strip())
         for old in query.labels:
@@ -133,7 +256,7 @@ def keep(question: str, *, unanswerable: bool | None = None) -> Callable[[Notebo
     """Saves `question`; `unanswerable` says that the notes do not know, or that they do after all."""
 
     def change(notebook: Notebook) -> Notebook:
-        from memory_tui.tune.labels import Query
+        from memory_tui.tune.judgments import Query
 
         query = notebook.find(question) or Query(question.strip())
         return notebook.put(query if unanswerable is None else replace(query, unanswerable=unanswerable))
@@ -156,7 +279,7 @@ def write(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Cal
     """
 
     def run(_tell: Tell) -> Notebook:
-        from memory_tui.tune import notebook
+        from memory_tui.tune import judgments
 
         taken: list[Callable[[Notebook], Notebook]] = []
 
@@ -167,7 +290,7 @@ def write(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Cal
                 yield taken[-1]
 
         try:
-            return notebook.edit(place(engine), engine.read, changes())
+            return judgments.edit(place(engine), engine.read, changes())
         except Exception:
             pending.extendleft(reversed(taken))
             raise
@@ -177,9 +300,9 @@ def write(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Cal
 
 def place(engine: Engine) -> Path:
     """Where the notebook of the workspace lies."""
-    from memory_tui.tune import notebook
+    from memory_tui.tune import judgments
 
-    return notebook.place(engine.workspace, engine.plan.own_named)
+    return judgments.place(engine.workspace, engine.plan.own_named)
 
 
 def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict[str, Case]]:
@@ -221,5 +344,106 @@ def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[Tell], Compari
         after = card(tuning.settings, tuning.days)
         before = card(tuning.baseline.settings, tuning.baseline.days) if tuning.compared else after
         return compare(before, after)
+
+    return run
+
+
+OFTEN = 0.15
+"""Seconds between two parts of a long list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise floor under some knobs, and the questions it was measured with, which serve for other knobs too."""
+
+    floor: NoiseFloor
+    probes: Probes
+
+
+def measure_noise(
+    engine: Engine, settings: Settings, cases: Sequence[Case], known: Probes | None
+) -> Callable[[Tell], Noise]:
+    """Asks unrelated questions (unless `known`), tells how far it is, and measures what they score."""
+
+    def run(tell: Tell) -> Noise:
+        from memory_tui.explain import noise
+        from memory_tui.tune import evaluate
+
+        def ask(query: str) -> Evidence:
+            tell(None)
+            return engine.gather(query)
+
+        def progress(done: int, total: int) -> None:
+            tell(Progress("asking unrelated questions", done, total))
+
+        asked = known or noise.ask_all(ask, evaluate.probes(cases), progress)
+        return Noise(noise.measure(asked, settings), asked)
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class Faded:
+    """What age takes, question by question, as far as it has been looked at."""
+
+    found: tuple[Fading, ...]
+    questions: int
+
+
+def find_fading(settings: Settings, evidences: Sequence[Evidence], horizon: int) -> Callable[[Tell], Faded]:
+    """Tells after each question what fades of its answer; returns all of it, soonest first."""
+
+    def run(tell: Tell) -> Faded:
+        from memory_tui.explain.decay import fading
+
+        found: list[Fading] = []
+        told = 0.0
+        for done, evidence in enumerate(evidences, 1):
+            for one in fading(evidence, settings, horizon):
+                tell(None)
+                found.append(one)
+            found.sort(key=lambda fade: fade.days)
+            if time.monotonic() - told > OFTEN:
+                tell(Faded(tuple(found), done))
+                told = time.monotonic()
+        return Faded(tuple(found), len(evidences))
+
+    return run
+
+
+def search_knobs(
+    engine: Engine, settings: Settings, queries: Sequence[Query], cases: Sequence[Case], metric: str
+) -> Callable[[Tell], Outcome]:
+    """Asks the saved `queries` where `cases` lack them, then looks for better knobs; tells what it is doing."""
+
+    def run(tell: Tell) -> Outcome:
+        from memory_tui.tune import knob_search
+        from memory_tui.tune.evaluate import Case
+
+        known = {case.query.text: case for case in cases}
+        found = []
+        for done, query in enumerate(queries):
+            tell(Progress("asking saved questions", done, len(queries)))
+            found.append(known.get(query.text) or Case.of(query, engine.gather(query.text)))
+        return knob_search.tune(found, settings, metric, progress=lambda words: tell(Progress(words)))
+
+    return run
+
+
+def propose_write(engine: Engine, settings: Settings) -> Callable[[Tell], Patch]:
+    """What would make the knobs of the strip hold from now on, by the configuration as it is on disk now.
+
+    Raises ConfigError.
+    """
+
+    def run(_tell: Tell) -> Patch:
+        from memory_tui import plan
+        from memory_tui.core.settings import TUNE_KEYS, Settings
+        from memory_tui.tune.config_patch import patch
+
+        choices = plan.choose(engine.plan.asked)
+        written = replace(choices, settings=settings).as_written()
+        tuned = Settings({**written.values, **{key: settings.values[key] for key in TUNE_KEYS}})
+        return patch(choices.config, tuned, written)
 
     return run

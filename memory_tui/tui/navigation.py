@@ -1,27 +1,50 @@
-"""Going to another agent of the configuration: its engine, and views that know nothing of the one before."""
+"""Navigation: the numbered views, another agent of the configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
-from memory_tui.tui.modes import VIEWS
-
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine
-    from memory_tui.events import Event
-    from memory_tui.launch import Options
+    from memory_tui.core.events import Event
+    from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Options
     from memory_tui.tui.app import MemoryApp
+
+VIEWS = ("browse", "search", "index", "inbox")
+"""Their modes, in the order of their numbers."""
+
+
+def make(mode: str, query: str = "") -> Screen[Any]:
+    """The view of `mode`, the search with `query` in its box; its module is imported only now."""
+    match mode:
+        case "search":
+            from memory_tui.tui.views.search.search_view import SearchView
+
+            return SearchView(query)
+        case "index":
+            from memory_tui.tui.views.index.index_view import IndexView
+
+            return IndexView()
+        case "inbox":
+            from memory_tui.tui.views.inbox.inbox_view import InboxView
+
+            return InboxView()
+        case _:
+            from memory_tui.tui.views.notes.browse import BrowseView
+
+            return BrowseView()
+
 
 _BETWEEN = "between"
 
 
 def choose(app: MemoryApp) -> None:
     """Ask for an agent, and go there when its workspace can be opened."""
-    from memory_tui.text.display import one_line
-    from memory_tui.tui.screens.picker import Picker
+    from memory_tui.core.sanitize import one_line
+    from memory_tui.tui.views.dialogs import Picker
 
     engine = app.engine
     if engine is None:
@@ -44,10 +67,10 @@ def choose(app: MemoryApp) -> None:
 
 def _checked(engine: Engine, agent: str) -> Options:
     """The options that open `agent`. Raises what opening it would raise."""
-    from memory_tui import launch
+    from memory_tui import plan
 
-    options = launch.of_agent(engine.plan.asked, agent)
-    launch.plan(options).require_enabled()
+    options = plan.of_agent(engine.plan.asked, agent)
+    plan.plan(options).require_enabled()
     return options
 
 
@@ -55,7 +78,7 @@ async def go(app: MemoryApp, options: Options) -> None:
     """Close everything of this agent and open the one of `options`."""
 
     def opener(listener: Callable[[Event], None]) -> Engine:
-        from memory_tui.engine import Engine
+        from memory_tui.engine.engine import Engine
 
         return Engine.open(options, listener)
 

@@ -1,4 +1,4 @@
-"""Changes of the notes as the screen asks for them; every function here runs on a worker thread."""
+"""Changes of notes as the screen asks for them, run on a worker."""
 
 from __future__ import annotations
 
@@ -6,15 +6,57 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from memory_tui.tui.draft import Draft
-from memory_tui.tui.screens.preview import Planned
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.views.dialogs import Planned
 
 if TYPE_CHECKING:
+    from memory_tui.curate.changes import Change, Conflict
     from memory_tui.curate.curator import Curator, Done
-    from memory_tui.curate.preview import Effect
-    from memory_tui.curate.record import Change, Conflict
-    from memory_tui.curate.unsaved import Typing, Unsaved
-    from memory_tui.engine import Engine
+    from memory_tui.curate.journal import Typing, Unsaved
+    from memory_tui.curate.what_if import Effect
+    from memory_tui.engine.engine import Engine
+
+
+class Draft:
+    """The text `shown` of a note, LF at every line end; `text` is what an editor may show of it."""
+
+    def __init__(self, shown: str) -> None:
+        self._lines = shown.split("\n")
+        self._safe = [_visible(line) for line in self._lines]
+        self.text = "\n".join(self._safe)
+        self.changed_characters = sum(one != other for one, other in zip(self._lines, self._safe, strict=True))
+        """Lines that are not shown as they are."""
+
+    def restored(self, text: str) -> str:
+        """`text` with the lines that were left alone as they are in the note; changed ones keep what is seen."""
+        if not self.changed_characters:
+            return text
+        from memory_tui.curate.merge import changed_spans
+
+        new = text.split("\n")
+        out: list[str] = []
+        at = 0
+        for first, last, start, end in changed_spans(self._safe, new):
+            out += self._lines[at:first] + new[start:end]
+            at = last
+        return "\n".join(out + self._lines[at:])
+
+
+def visible(text: str) -> str:
+    """`text` safe to show; line ends become LF, and a tab stays a tab, because an editor draws it as space."""
+    return text if text.isprintable() else "\n".join(map(_visible, text.replace("\r\n", "\n").split("\n")))
+
+
+def _visible(line: str) -> str:
+    return line if line.isprintable() else "\t".join(map(safe, line.split("\t")))
+
+
+def left_over(engine: Engine) -> str:
+    """What editors left unsaved, as a sentence, empty when nothing; for worker threads."""
+    from memory_tui.curate.journal import left
+
+    paths = dict.fromkeys(one_line(one.path) for one in left(engine.curator.journal.folder))
+    return f"Typed but not saved, and kept: {', '.join(paths)}. i on the note brings it back." if paths else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +129,8 @@ def step(engine: Engine, kind: str, number: int | None = None) -> Done:
 
 def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
     """What `step` would do. Raises EditRefused when there is nothing to do."""
-    from memory_tui.curate.record import Change
-    from memory_tui.errors import EditRefused
+    from memory_tui.core.errors import EditRefused
+    from memory_tui.curate.changes import Change
 
     curator = engine.curator
     entries = curator.undoable() if kind == "undo" else curator.redoable()
@@ -129,9 +171,9 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
 
     Raises EditRefused for more than `most` bytes.
     """
-    from memory_tui.curate.lines import shown
-    from memory_tui.curate.unsaved import Typing, left
-    from memory_tui.errors import EditRefused
+    from memory_tui.core.errors import EditRefused
+    from memory_tui.curate.changes import shown
+    from memory_tui.curate.journal import Typing, left
 
     data = engine.curator.read(path)
     if data is not None and len(data) > most:

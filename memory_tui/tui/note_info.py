@@ -1,27 +1,32 @@
-"""What is known of one note besides its text, gathered on a worker thread: recalls, budget, links to and from it."""
+"""What is known of a note besides its text: recalls, budget, links, its changes."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import MemoryTuiError
-from memory_tui.text.display import one_line
-from memory_tui.tui.aging import Aging
-from memory_tui.tui.paint import plural
+from memory_tui.core.errors import EditRefused, MemoryTuiError
+from memory_tui.core.sanitize import one_line
+from memory_tui.curate.git import Commit, History
+from memory_tui.tui.draw import plural
+from memory_tui.tui.state import Aging
 
 if TYPE_CHECKING:
-    from memory_tui.agent.marks import Marks
-    from memory_tui.agent.recall_log import Entry
+    from memory_tui.curate.diff import DiffLine
+    from memory_tui.curate.journal import JournalEntry
     from memory_tui.curate.links import Link, LinkIndex
-    from memory_tui.engine import Engine
-    from memory_tui.overview import FileRow
-    from memory_tui.tui.page import Page
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import FileRow
+    from memory_tui.recalls.recall_log import RecallEntry
+    from memory_tui.recalls.recalled_lines import Marks, Span
+    from memory_tui.search.trace import Trace
+    from memory_tui.tui.note_page import Page
     from memory_tui.workspace.roots import Roots
 
 Target = tuple[str, int]
@@ -166,9 +171,9 @@ def _budget(engine: Engine, page: Page) -> About:
 
 def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:
     """How often agents were given lines of the note, and which; as the lines were counted then."""
-    from memory_tui.agent import recall_log
+    from memory_tui.recalls import recall_log
 
-    place = recall_log.place(engine.workspace)
+    place = recall_log.recall_log_path(engine.workspace)
     try:
         entries = _logged(str(place), _state(place))
     except MemoryTuiError as error:
@@ -190,15 +195,15 @@ def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:
 
 def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[Row], frozenset[int]]:
     """Which lines of the note a person's questions recalled, by the record and since the app was opened."""
-    from memory_tui.agent import marks
+    from memory_tui.recalls import recalled_lines
 
-    place = marks.place(engine.workspace)
+    place = recalled_lines.place(engine.workspace)
     try:
         found = _marked(str(place), _state(place))
     except MemoryTuiError as error:
         return [Row("here", error.message, "bad")], here
     except OSError:
-        found = marks.Marks()
+        found = recalled_lines.Marks()
     lines = found.lines.get(page.path, frozenset()) | here
     rows = []
     if page.path in found.last:
@@ -220,14 +225,144 @@ def _state(place: Path) -> tuple[int, int]:
 @lru_cache(maxsize=2)
 def _marked(place: str, _state: tuple[int, int]) -> Marks:
     """The record of recalled lines, read again only when it has changed."""
-    from memory_tui.agent import marks
+    from memory_tui.recalls import recalled_lines
 
-    return marks.read(Path(place))
+    return recalled_lines.read(Path(place))
 
 
 @lru_cache(maxsize=2)
-def _logged(place: str, _state: tuple[int, int]) -> tuple[Entry, ...]:
+def _logged(place: str, _state: tuple[int, int]) -> tuple[RecallEntry, ...]:
     """The recall log, read again only when it has changed."""
-    from memory_tui.agent import recall_log
+    from memory_tui.recalls import recall_log
 
     return recall_log.read(Path(place)).entries
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The changes and commits of a note, newest first, and which changes can be taken back or made again.
+
+    `trouble` is what git said where it could not be asked; `repository` whether the workspace is in one.
+    """
+
+    entries: tuple[JournalEntry | Commit, ...] = ()
+    undoable: frozenset[int] = frozenset()
+    redoable: frozenset[int] = frozenset()
+    repository: bool = False
+    uncommitted: bool = False
+    trouble: str = ""
+
+
+def past(engine: Engine, path: str | None) -> Past:
+    """What is known of `path`, of every note without one."""
+    curator = engine.curator
+    drafts = [entry for entry in curator.drafts() if path is None or path in entry.paths]
+    commits, repository, uncommitted, trouble = _commits(engine, path)
+    every: list[JournalEntry | Commit] = [*curator.history(path), *drafts, *commits]
+    return Past(
+        tuple(sorted(every, key=lambda entry: -entry.at)),
+        frozenset(entry.id for entry in curator.undoable()),
+        frozenset(entry.id for entry in curator.redoable()),
+        repository,
+        uncommitted,
+        trouble,
+    )
+
+
+def _commits(engine: Engine, path: str | None) -> tuple[Sequence[Commit], bool, bool, str]:
+    git = History(engine.workspace)
+    if path is None or git.top() is None:
+        return (), False, False, ""
+    try:
+        commits = git.log(path)
+        return commits, True, not commits or git.uncommitted(path), ""
+    except EditRefused as error:
+        return (), True, False, error.message
+
+
+def difference(engine: Engine, entry: JournalEntry | Commit, path: str | None) -> Sequence[DiffLine]:
+    """What a change or a commit did, below what the journal says of it. Raises EditRefused when a text is gone."""
+    from memory_tui.curate import diff
+    from memory_tui.curate.diff import DiffLine
+
+    if isinstance(entry, Commit):
+        return tuple(_parsed(History(engine.workspace).diff(path or "", entry.hash)))
+    said = [DiffLine("hunk", f"{entry.reason[0].upper()}{entry.reason[1:]}.")] if entry.reason else []
+    return *said, *diff.lines(engine.curator.change_of(entry))
+
+
+def _parsed(text: str) -> Iterator[DiffLine]:
+    """git's unified diff as lines; its own head of names and modes is left out."""
+    from memory_tui.curate.diff import DiffLine
+
+    old = new = 0
+    inside = False
+    for line in text.split("\n"):
+        if hunk := re.match(r"@@ -(\d+)(?:,\d+)? \+(\d+)", line):
+            old, new, inside = int(hunk[1]), int(hunk[2]), True
+            yield DiffLine("hunk", line)
+        elif not inside:
+            if line.startswith(("--- ", "+++ ")):
+                yield DiffLine("file", line)
+        elif line.startswith("diff --git "):
+            inside = False
+        elif line[:1] == "-":
+            yield DiffLine("gone", line[1:], old)
+            old += 1
+        elif line[:1] == "+":
+            yield DiffLine("new", line[1:], 0, new)
+            new += 1
+        elif line[:1] == " ":
+            yield DiffLine("same", line[1:], old, new)
+            old, new = old + 1, new + 1
+
+
+def commit(engine: Engine, path: str, message: str) -> str:
+    """Commit this note and nothing else; what was done, in words. Raises EditRefused."""
+    made = History(engine.workspace).commit([path], message)
+    return f"Committed {path} as {made.hash[:10]}."
+
+
+class Marking:
+    """What was recalled since the app was opened, by note."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, set[int]] = {}
+        self._last: tuple[Span, ...] = ()
+
+    def lines(self, path: str) -> frozenset[int]:
+        """The lines (from 1) of the note `path`."""
+        return frozenset(self._lines.get(path, ()))
+
+    def clear(self) -> None:
+        """Know nothing."""
+        self._lines.clear()
+        self._last = ()
+
+    def took(self, trace: Trace) -> bool:
+        """Mark what an answer gave; False when it is what the last one gave."""
+        spans = tuple((hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) for hit in trace.recalled)
+        for path, first, last in spans:
+            self._lines.setdefault(path, set()).update(range(first, last + 1))
+        new = bool(spans) and spans != self._last
+        self._last = spans or self._last
+        return new
+
+    def writing(self, engine: Engine) -> Callable[[], str] | None:
+        """What writes the last answer down, for a worker thread; it returns what went wrong. None where not wanted."""
+        if not engine.settings.on("recall.marks"):
+            return None
+        workspace, spans, at = engine.workspace, self._last, engine.now()
+        return lambda: _write(workspace, spans, at)
+
+
+def _write(workspace: Path, spans: tuple[Span, ...], at: float) -> str:
+    from memory_tui.recalls import recalled_lines
+
+    try:
+        recalled_lines.append(recalled_lines.place(workspace), spans, at)
+    except OSError as error:
+        return f"The marks of this answer last until the app is closed: {error.strerror or error}."
+    except MemoryTuiError as error:
+        return f"The marks of this answer last until the app is closed: {error.message} {error.next_step}"
+    return ""

@@ -1,4 +1,4 @@
-"""Signals while the app is on screen: whichever ends it, the terminal is given back as it was."""
+"""A signal that ends the app restores the terminal first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from memory_tui import stop_signals
+from memory_tui.core import stop_signals
 
 if TYPE_CHECKING:
     import asyncio

@@ -1,24 +1,88 @@
-"""What the engine is like right now, gathered in one go on a worker thread; widgets only read it."""
+"""The state of the engine, read once by a worker for every widget."""
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from memory_tui import profiles
-from memory_tui.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
+from memory_tui.core import profiles
+from memory_tui.core.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
 from memory_tui.search.trace import Mode, Notice
-from memory_tui.tui.aging import Aging
-from memory_tui.workspace import presence
-from memory_tui.workspace.presence import RootState
+from memory_tui.workspace import root_state
+from memory_tui.workspace.notes import note_date
+from memory_tui.workspace.root_state import RootState
 
 if TYPE_CHECKING:
-    from memory_tui.embed.who import Who
-    from memory_tui.engine import Engine
-    from memory_tui.overview import FileRow, Item, Status
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import FileRow, Item, Status
+    from memory_tui.providers.serving import Who
+
+
+@dataclass(frozen=True, slots=True)
+class Aging:
+    """The rule in force: `rule` is multiply or add (see profiles), `half_life` in days; `now` in epoch seconds.
+
+    `bonus` is the most that being recent adds, where the rule adds.
+    """
+
+    rule: str
+    on: bool
+    half_life: float
+    now: float
+    bonus: float = 0.0
+
+    def days(self, row: FileRow) -> float | None:
+        """The age that a search counts; None for notes that do not age."""
+        if self.rule == "multiply":
+            if row.source == "sessions":
+                return None
+            dated = note_date(row.path)
+            day = dated.day
+            if dated.basis == "evergreen":
+                return None
+        else:
+            day = row.day
+            if day is None and row.source != "sessions":
+                return None
+        since = row.mtime if day is None else dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp()
+        return max(0.0, (self.now - since) / 86_400)
+
+    def factor(self, row: FileRow) -> float | None:
+        """exp(-ln 2 / half-life x age), 1 for what does not age; None while decay is off."""
+        if not self.on:
+            return None
+        days = self.days(row)
+        return 1.0 if days is None else math.exp(-math.log(2) / self.half_life * days)
+
+
+def age_word(days: float | None) -> str:
+    """An age in four characters at most: `ever`, `0d`, `170d`, `3y`."""
+    if days is None:
+        return "ever"
+    if days < 1000:
+        return f"{int(days)}d"
+    return f"{int(days / 365.25)}y"
+
+
+def effect_word(aging: Aging, factor: float | None) -> str:
+    """What age does to a score, in four characters: `×.89` of it is left, `+.02` is added; empty while decay is off."""
+    if factor is None:
+        return ""
+    sign, value = ("×", factor) if aging.rule == "multiply" else ("+", factor * aging.bonus)
+    return f"{sign}1" if value >= 0.995 else f"{sign}.{round(value * 100):02}"
+
+
+def size_word(size: int) -> str:
+    """Bytes in four characters: `870`, `1.2k`, `34k`, `1.2M`."""
+    if size < 1000:
+        return str(size)
+    value, unit = (size / 1000, "k") if size < 999_500 else (size / 1_000_000, "M")
+    return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +144,7 @@ class Facts:
     @property
     def lost(self) -> tuple[RootState, ...]:
         """The roots of which something is to be said, the most important first."""
-        return presence.lost(self.roots)
+        return root_state.lost(self.roots)
 
     @property
     def lost_notes(self) -> RootState | None:
@@ -91,7 +155,7 @@ class Facts:
         """These facts when the roots are as `roots` say: no note is fresh that cannot be read."""
         if roots == self.roots:
             return self
-        rows = tuple(_unread(row, presence.root_of(row.path, roots)) for row in self.rows)
+        rows = tuple(_unread(row, root_state.root_of(row.path, roots)) for row in self.rows)
         return replace(self, roots=roots, rows=rows, fresh=sum(row.state == "fresh" for row in rows))
 
     def after(self, news: Sequence[Event]) -> Facts:

@@ -1,4 +1,4 @@
-"""Typing ahead: a key waits until the key before it has done all that it does, wherever that moves the focus."""
+"""A key typed ahead waits until the key before it is done."""
 
 from __future__ import annotations
 

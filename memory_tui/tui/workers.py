@@ -1,21 +1,102 @@
-"""Where threads meet the app: each job calls the engine on a worker thread, posts one message, and ends."""
+"""Workers run engine calls on threads; each job posts messages to the app."""
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
-from memory_tui.events import Event
-from memory_tui.tui import messages
+from textual.message import Message
+
+from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.core.events import Event
 
 if TYPE_CHECKING:
     from textual.app import App
 
-    from memory_tui.engine import Cancel, Engine
+    from memory_tui.engine.engine import Engine
+    from memory_tui.index.connections import Cancel
+    from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import ChunkRef
+    from memory_tui.tui.note_page import Page
+    from memory_tui.tui.state import Facts
+
+
+@dataclass
+class EngineOpened(Message):
+    """The index is open; the first sync has been started."""
+
+    engine: Engine
+
+
+@dataclass
+class EngineRefused(Message):
+    """The index could not be opened."""
+
+    error: MemoryTuiError
+
+
+@dataclass
+class FactsArrived(Message):
+    """What the truth bar, the file tree and the index view show."""
+
+    number: int
+    facts: Facts | None
+    error: MemoryTuiError | None = None
+
+
+@dataclass
+class EventsArrived(Message):
+    """Engine events wait in the bridge."""
+
+
+@dataclass
+class Gathered(Message):
+    """What request `number` found out, or why it could not."""
+
+    number: int
+    evidence: Evidence | None
+    error: MemoryTuiError | None
+
+
+@dataclass
+class PageRead(Message):
+    """The note of request `number`, ready to show, or why it cannot be."""
+
+    number: int
+    page: Page | None
+    error: MemoryTuiError | None
+
+
+@dataclass
+class Done(Message):
+    """What work of `kind` under `number` returned, or why it could not be done."""
+
+    kind: str
+    number: int
+    value: object
+    error: MemoryTuiError | None = None
+
+
+@dataclass
+class Worked(Message):
+    """News of request `number` of some `kind`: `value` on the way, its result when `done`, or why there is none."""
+
+    kind: str
+    number: int
+    value: object
+    done: bool
+    error: MemoryTuiError | None = None
+
+
+@dataclass
+class Told(Message):
+    """A sentence for the message line."""
+
+    text: str
+
 
 Opener = Callable[[Callable[[Event], None]], "Engine"]
 """Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
@@ -59,7 +140,7 @@ class Bridge:
             self._events.append(event)
             announce, self._announced = not self._announced, True
         if announce:
-            self._app.post_message(messages.EventsArrived())
+            self._app.post_message(EventsArrived())
 
     # --- app thread ----------------------------------------------------------------------------------------------
 
@@ -81,7 +162,7 @@ class Bridge:
                 self.hear(event)
 
         def job() -> None:
-            from memory_tui.tui.facts import gather
+            from memory_tui.tui.state import gather
 
             try:
                 engine = opener(hear)
@@ -90,14 +171,14 @@ class Bridge:
                 if closed:
                     engine.close()
                     return
-                self._app.post_message(messages.EngineOpened(engine))
+                self._app.post_message(EngineOpened(engine))
                 # Before the first sync occupies the writer, so that the screen knows what there is from the start.
-                self._app.post_message(messages.FactsArrived(number, gather(engine)))
+                self._app.post_message(FactsArrived(number, gather(engine)))
                 engine.start()
             except Cancelled:
                 return
             except MemoryTuiError as error:
-                self._app.post_message(messages.EngineRefused(error))
+                self._app.post_message(EngineRefused(error))
 
         self._facts_running = True
         self._run(job, "open")
@@ -134,14 +215,14 @@ class Bridge:
         engine, number = self._engine, self._next("facts")
 
         def job() -> None:
-            from memory_tui.tui.facts import gather
+            from memory_tui.tui.state import gather
 
             try:
-                self._app.post_message(messages.FactsArrived(number, gather(engine)))
+                self._app.post_message(FactsArrived(number, gather(engine)))
             except Cancelled:
                 return
             except MemoryTuiError as error:
-                self._app.post_message(messages.FactsArrived(number, None, error))
+                self._app.post_message(FactsArrived(number, None, error))
 
         self._run(job, "facts")
 
@@ -159,7 +240,7 @@ class Bridge:
             self._cancel.cancel()
         if engine is None:
             return number
-        from memory_tui.engine import Cancel
+        from memory_tui.index.connections import Cancel
 
         cancel = self._cancel = Cancel()
 
@@ -167,11 +248,11 @@ class Bridge:
             if number != self._newest["search"]:
                 return
             try:
-                self._app.post_message(messages.Gathered(number, engine.gather(query, cancel), None))
+                self._app.post_message(Gathered(number, engine.gather(query, cancel), None))
             except Cancelled:
                 return
             except MemoryTuiError as error:
-                self._app.post_message(messages.Gathered(number, None, error))
+                self._app.post_message(Gathered(number, None, error))
 
         self._run(job, "search")
         return number
@@ -182,7 +263,7 @@ class Bridge:
         engine = self._engine
 
         def job() -> None:
-            from memory_tui.tui.page import head_of, make_page
+            from memory_tui.tui.note_page import head_of, make_page
 
             if engine is None or number != self._newest["page"]:
                 return
@@ -190,10 +271,10 @@ class Bridge:
                 document = engine.read(path)
                 head = head_of(document)
                 if head is not None:
-                    self._app.post_message(messages.PageRead(number, head, None))
-                self._app.post_message(messages.PageRead(number, make_page(document, _chunks(engine, path)), None))
+                    self._app.post_message(PageRead(number, head, None))
+                self._app.post_message(PageRead(number, make_page(document, _chunks(engine, path)), None))
             except MemoryTuiError as error:
-                self._app.post_message(messages.PageRead(number, None, error))
+                self._app.post_message(PageRead(number, None, error))
 
         self._run(job, "page")
         return number
@@ -210,11 +291,11 @@ class Bridge:
             if engine is None or number != self._newest[kind]:
                 return
             try:
-                self._app.post_message(messages.Done(kind, number, work(engine)))
+                self._app.post_message(Done(kind, number, work(engine)))
             except Cancelled:
                 return
             except MemoryTuiError as error:
-                self._app.post_message(messages.Done(kind, number, None, error))
+                self._app.post_message(Done(kind, number, None, error))
 
         self._run(job, kind)
         return number
@@ -233,16 +314,16 @@ class Bridge:
         def tell(value: object) -> None:
             wanted()
             if value is not None:
-                self._app.post_message(messages.Worked(kind, number, value, False))
+                self._app.post_message(Worked(kind, number, value, False))
 
         def job() -> None:
             try:
                 wanted()
-                self._app.post_message(messages.Worked(kind, number, run(tell), True))
+                self._app.post_message(Worked(kind, number, run(tell), True))
             except Cancelled:
                 return
             except MemoryTuiError as error:
-                self._app.post_message(messages.Worked(kind, number, None, True, error))
+                self._app.post_message(Worked(kind, number, None, True, error))
 
         self._run(job, kind)
         return number
@@ -263,7 +344,7 @@ class Bridge:
                 said = work()
             except MemoryTuiError as error:
                 said = f"{error.message} {error.next_step}"
-            self._app.post_message(messages.Told(said.strip()))
+            self._app.post_message(Told(said.strip()))
 
         self._run(job, "tell")
 

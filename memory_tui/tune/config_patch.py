@@ -1,4 +1,4 @@
-"""Tuned knobs as a patch of the configuration: in the layout found there, comments kept, shown before it is written."""
+"""Tuned knobs as a patch of the configuration, comments kept."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memory_tui import config as configuration
-from memory_tui import profiles
-from memory_tui.config import Config, own_path, splice, writing
-from memory_tui.config.documented import OWN
-from memory_tui.config.tree import Node, Source, parse
-from memory_tui.errors import ConfigError
-from memory_tui.settings import BY_KEY, Scalar, Settings, Value, show
-from memory_tui.workspace.redact import redact
+from memory_tui.config import config_write, json5_edit
+from memory_tui.config import load as configuration
+from memory_tui.config.json5 import Node, Source, parse_json5
+from memory_tui.config.keys import OWN
+from memory_tui.config.model import Config
+from memory_tui.config.places import own_path
+from memory_tui.core import profiles
+from memory_tui.core.errors import ConfigError
+from memory_tui.core.redaction import redact
+from memory_tui.core.settings import BY_KEY, Scalar, Settings, Value, show
 
 _OWN_KEYS = frozenset(key.path for key in OWN)
 _WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for at each start: --profile NAME"}
@@ -58,9 +60,9 @@ class Patch:
             text = text.replace(secret, "***")
         return redact(text)
 
-    def write(self) -> tuple[writing.Written, ...]:
+    def write(self) -> tuple[config_write.Written, ...]:
         """Write every file, each with a backup. Raises ConfigError; a file that was changed meanwhile is left alone."""
-        return tuple(writing.write(file.path, file.before, file.after) for file in self.files)
+        return tuple(config_write.write(file.path, file.before, file.after) for file in self.files)
 
 
 def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
@@ -108,7 +110,7 @@ def _empty(path: Path) -> Config:
     """Our own configuration as it is on disk, or one that holds nothing yet."""
     if path.is_file():
         return configuration.load(str(path), None)
-    return Config(path=path, kind="own", tree=parse(Source(path, "{}\n")), sections=())
+    return Config(path=path, kind="own", tree=parse_json5(Source(path, "{}\n")), sections=())
 
 
 def _into(
@@ -122,7 +124,7 @@ def _into(
     if path is None or root is None:
         raise ConfigError("There is no configuration to write to.", "Name one with --config.")
     sources: dict[Path, Source] = {}
-    splices: dict[Path, list[splice.Splice]] = {}
+    splices: dict[Path, list[json5_edit.Splice]] = {}
     changes = []
     prefix, section = config.sections[-1] if config.sections else (config.layout, root)
     missing: dict[int, tuple[Node, dict[str, object]]] = {}
@@ -132,12 +134,12 @@ def _into(
         changes.append(Change(key, written.values[key].value, value, f"{prefix}.{key}" if prefix else key))
         if node is not None:
             sources[node.source.path] = node.source
-            splices.setdefault(node.source.path, []).append(splice.replace(node, value))
+            splices.setdefault(node.source.path, []).append(json5_edit.replace(node, value))
         else:
             _note_missing(section, below, value, missing)
     for parent, members in missing.values():
         sources[parent.source.path] = parent.source
-        splices.setdefault(parent.source.path, []).extend(splice.insert(parent, members))
+        splices.setdefault(parent.source.path, []).extend(json5_edit.insert(parent, members))
     files = tuple(_file(sources[file], splices[file]) for file in sources)
     return Patch(path, tuple(changes), files, left, notes, tuple(_secrets(config)))
 
@@ -175,8 +177,8 @@ def _note_missing(
     members[rest[-1]] = value
 
 
-def _file(source: Source, splices: list[splice.Splice]) -> FileChange:
-    before = writing.read(source.path)
+def _file(source: Source, splices: list[json5_edit.Splice]) -> FileChange:
+    before = config_write.read(source.path)
     if before is not None and before.decode("utf-8", "replace") != source.text:
         raise ConfigError(f"{source.path} was changed since it was read.", "Open the workspace again.")
     if before is not None and source.text.encode() != before:
@@ -184,8 +186,8 @@ def _file(source: Source, splices: list[splice.Splice]) -> FileChange:
             f"{source.path} is not valid UTF-8, so that it cannot be written back as it is.",
             "Change the values by hand.",
         )
-    after = splice.spliced(source.text, splices)
-    parse(Source(source.path, after))
+    after = json5_edit.spliced(source.text, splices)
+    parse_json5(Source(source.path, after))
     return FileChange(source.path, before, after.encode())
 
 

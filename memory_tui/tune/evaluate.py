@@ -1,4 +1,4 @@
-"""Labelled questions, asked once and measured under any settings; two measurements compared question by question."""
+"""An evaluation asks saved queries once, then measures them under any settings."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_tui.errors import LabelError
-from memory_tui.explain.probes import Probe
-from memory_tui.explain.proposed import subset
-from memory_tui.explain.replay import Replay
+from memory_tui.core.errors import LabelError
+from memory_tui.core.settings import Settings
+from memory_tui.explain.counterfactuals import Replay
+from memory_tui.explain.noise import Probe
+from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import ChunkRef
-from memory_tui.settings import Settings
 from memory_tui.tune import metrics
-from memory_tui.tune.labels import Notebook, Query
+from memory_tui.tune.judgments import Notebook, Query
 from memory_tui.tune.metrics import Gain, Scores
 
 Ask = Callable[[str], Evidence]

@@ -1,7 +1,9 @@
-"""The notebook's file: JSON Lines in the user's hands, one question a line.
+"""Judgments: saved queries, the lines that answer them, the file that keeps both.
 
 {"query", "relevant": [{"path", "line", "grade"}]}; grade 0 is a wrong hit, 1 helps, 2 answers. Files of other origin
 are read too: "question" for the query, "evidence" or "labels" for the lines, or one label a line.
+
+A document is a line of a note, `memory/a.md#L12`, blanks in its path written as %20.
 """
 
 from __future__ import annotations
@@ -9,18 +11,131 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from memory_tui.config.places import own_path
 from memory_tui.core import atomic
-from memory_tui.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
-from memory_tui.index import lock
-from memory_tui.tune.labels import HELPS, WRONG, Label, Notebook, Query, settle
-from memory_tui.workspace.document import Document
+from memory_tui.core.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
+from memory_tui.index import locks
+from memory_tui.search.trace import ChunkRef
+from memory_tui.workspace.notes import Document
+
+WRONG, HELPS, ANSWERS = 0, 1, 2
+"""Grades of a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A judgement of one line: `grade` 0 wrong, 1 helps, 2 answers; by `answer`, a part of it, it is found again."""
+
+    path: str
+    line: int
+    grade: int = HELPS
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question that is kept, with its labels; `unanswerable` when the notes do not know, so that any hit is noise.
+
+    `more` holds what else the file says of it.
+    """
+
+    text: str
+    labels: tuple[Label, ...] = ()
+    id: str = ""
+    unanswerable: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def relevant(self) -> tuple[Label, ...]:
+        """The lines that answer or help."""
+        return tuple(label for label in self.labels if label.grade > WRONG)
+
+    @property
+    def judged(self) -> bool:
+        """Whether it can be measured: it has a right line, or is known to have none."""
+        return bool(self.relevant) or self.unanswerable
+
+    def grade(self, chunk: ChunkRef) -> int | None:
+        """The best grade of a line in `chunk`, None when none is labelled."""
+        return max(
+            (
+                label.grade
+                for label in self.labels
+                if label.path == chunk.path and chunk.start_line <= label.line <= chunk.end_line
+            ),
+            default=None,
+        )
+
+    def mark(self, label: Label) -> Query:
+        """A copy with this judgement, which replaces another of the same line."""
+        others = tuple(old for old in self.labels if (old.path, old.line) != (label.path, label.line))
+        return replace(self, labels=(*others, label), unanswerable=self.unanswerable and label.grade == WRONG)
+
+    def unmark(self, path: str, line: int) -> Query:
+        """A copy without a judgement of that line."""
+        return replace(self, labels=tuple(old for old in self.labels if (old.path, old.line) != (path, line)))
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """All questions that are kept, in the order of the file."""
+
+    queries: tuple[Query, ...] = ()
+
+    def find(self, text: str) -> Query | None:
+        """The question `text`, whatever blanks surround it."""
+        return next((query for query in self.queries if query.text == text.strip()), None)
+
+    def put(self, query: Query) -> Notebook:
+        """A copy in which `query` stands in the place of the one with the same text, or at the end."""
+        if self.find(query.text) is None:
+            return Notebook((*self.queries, query))
+        return Notebook(tuple(query if old.text == query.text else old for old in self.queries))
+
+    def mark(self, text: str, label: Label) -> Notebook:
+        """A copy in which question `text` has this label; it is kept from now on."""
+        return self.put((self.find(text) or Query(text.strip())).mark(label))
+
+    def without(self, text: str) -> Notebook:
+        """A copy that does not keep question `text`."""
+        return Notebook(tuple(query for query in self.queries if query.text != text.strip()))
+
+    @property
+    def judged(self) -> tuple[Query, ...]:
+        """The questions that can be measured."""
+        return tuple(query for query in self.queries if query.judged)
+
+
+def settle(query: Query, lines: Callable[[str], list[str]]) -> Query:
+    """`query` with each label moved to where its answer stands now, when its line no longer holds it.
+
+    `lines` gives the lines of a note as it is indexed; it may raise LookupError for one that is gone.
+    """
+    return replace(query, labels=tuple(_settled(label, lines) for label in query.labels))
+
+
+def _settled(label: Label, lines: Callable[[str], list[str]]) -> Label:
+    if not label.answer:
+        return label
+    try:
+        text = lines(label.path)
+    except LookupError:
+        # A label of a note that is gone stays as it is, and counts as not found.
+        return label
+    if label.line <= len(text) and label.answer in text[label.line - 1]:
+        return label
+    places = [number for number, line in enumerate(text, 1) if label.answer in line]
+    return replace(label, line=min(places, key=lambda at: abs(at - label.line))) if places else label
+
 
 _LINES = ("relevant", "labels", "evidence")
 _QUERY = ("query", "question")
@@ -111,7 +226,7 @@ def _alone(path: Path) -> Iterator[None]:
     """Keep other processes from editing the notebook meanwhile. Raises LabelError."""
     try:
         atomic.make_folder(path.parent, 0o777)
-        held = lock.wait_for(path, threading.Event())
+        held = locks.wait_for(path, threading.Event())
     except IndexBusy as error:
         raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error
     except (OSError, IndexUnavailable) as error:
@@ -178,3 +293,61 @@ def _fields(query: Query) -> dict[str, Any]:
         **({"unanswerable": True} if query.unanswerable else {}),
         **query.more,
     }
+
+
+_DOCUMENT = re.compile(r"(?P<path>.+)#L(?P<line>[1-9]\d*)\Z")
+
+
+def export(notebook: Notebook) -> tuple[str, str]:
+    """The qrels and the topics of `notebook`; a question without an id is called by its number."""
+    qrels, topics = [], []
+    for number, query in enumerate(notebook.queries, 1):
+        name = _word(query.id) or f"q{number}"
+        topics.append(f"{name}\t{' '.join(query.text.split())}\n")
+        qrels += [f"{name} 0 {_word(label.path)}#L{label.line} {label.grade}\n" for label in query.labels]
+    return "".join(qrels), "".join(topics)
+
+
+def _word(text: str) -> str:
+    """`text` without blanks and controls, which are written as %20 and so on."""
+    return re.sub(r"[\s%\x00-\x1f]", lambda found: quote(found.group(), safe=""), text)
+
+
+def read(qrels: str, topics: str) -> Notebook:
+    """The notebook of `qrels` and `topics`. Raises LabelError with the number of a line that cannot be understood."""
+    queries: dict[str, Query] = {}
+    for number, line in enumerate(topics.split("\n"), 1):
+        name, tab, text = line.strip("\r").partition("\t")
+        if line.strip() and (not tab or not text.strip()):
+            raise LabelError(f"Line {number} of the topics is not `id<TAB>question`.", "Write one question a line.")
+        if line.strip():
+            queries[name] = Query(text.strip(), id=unquote(name))
+    for number, line in enumerate(qrels.split("\n"), 1):
+        if line.strip():
+            name, label = _label(line, number)
+            if name not in queries:
+                raise LabelError(
+                    f"Line {number} of the qrels is of question {name}, which is not among the topics.",
+                    "Add it to the topics as `id<TAB>question`.",
+                )
+            queries[name] = queries[name].mark(label)
+    notebook = Notebook()
+    for query in queries.values():
+        known = notebook.find(query.text)
+        notebook = notebook.put(query if known is None else replace(known, labels=(*known.labels, *query.labels)))
+    return notebook
+
+
+def _label(line: str, number: int) -> tuple[str, Label]:
+    fields = line.split()
+    found = _DOCUMENT.match(fields[2]) if len(fields) == 4 else None
+    try:
+        grade = int(fields[3]) if found else -1
+    except ValueError:
+        grade = -1
+    if found is None or grade < 0:
+        raise LabelError(
+            f"Line {number} of the qrels is not `id 0 path#Lline grade`: {line.strip()!r}.",
+            "For instance: q1 0 memory/2026-01-12.md#L12 2",
+        )
+    return fields[0], Label(unquote(found["path"]), int(found["line"]), grade)

@@ -1,4 +1,4 @@
-"""A search of the knobs by labels: found on one half of the questions, judged on the other half, or "no evidence".
+"""The knob search finds settings on one half of the judgments, then tests them on the other.
 
 More hits find more of anything, so a gain only counts as far as it is greater than what the same change gains when the
 questions are judged by each other's labels.
@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memory_tui import profiles
-from memory_tui.explain.flips import TEXT, VECTOR, turned
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
+from memory_tui.core import profiles
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
+from memory_tui.explain.counterfactuals import TEXT, VECTOR, turned
 from memory_tui.tune import metrics
 from memory_tui.tune.evaluate import Case
-from memory_tui.tune.labels import Query
+from memory_tui.tune.judgments import Query
 from memory_tui.tune.metrics import Gain, Scores
 
 FEWEST = 20

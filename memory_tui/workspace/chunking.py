@@ -1,4 +1,4 @@
-"""Cut a note into overlapping chunks exactly as OpenClaw up to 2026.3.13 does, quirks included.
+"""Chunking cuts a note into overlapping chunks exactly as OpenClaw up to 2026.3.13 does.
 
 The text is a row of segments: its lines, long lines sliced. A chunk is a run of whole segments, so it is found by
 searching the running sum of segment lengths instead of looking at every line.
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from memory_tui.errors import Unreadable
-from memory_tui.text import js
+from memory_tui.core import jsstring
+from memory_tui.core.errors import Unreadable
 
 MAX_INPUT_BYTES = 8000
 """No chunk is longer than this in UTF-8, whatever the provider would take."""
@@ -39,7 +39,7 @@ def chunk_text(text: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
     Raises Unreadable when those repeats pass MAX_CHUNKED_UNITS.
     """
     size = max(32, tokens * 4)
-    segments, numbers, sums = _segments(js.well_formed(text), size)
+    segments, numbers, sums = _segments(jsstring.well_formed(text), size)
     runs = _runs(sums, size, max(0, overlap * 4))
     if sum(sums[end] - sums[start] for start, end in runs) > MAX_CHUNKED_UNITS:
         raise Unreadable(
@@ -49,7 +49,7 @@ def chunk_text(text: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
     chunks = []
     for start, end in runs:
         piece = "\n".join(segments[start:end])
-        if js.trim(piece):
+        if jsstring.trim(piece):
             chunks.append(_chunk(numbers[start], numbers[end - 1], piece.encode(), piece))
     return chunks
 
@@ -71,7 +71,7 @@ def cap_bytes(chunks: Iterable[Chunk], limit: int) -> list[Chunk]:
 
 def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
     """The documented id: SHA-256 of source, path, lines, hash and embedding model; equal chunks of a note share it."""
-    return js.sha256_hex(f"{source}:{path}:{chunk.start_line}:{chunk.end_line}:{chunk.hash}:{model}")
+    return jsstring.sha256_hex(f"{source}:{path}:{chunk.start_line}:{chunk.end_line}:{chunk.hash}:{model}")
 
 
 def _chunk(start_line: int, end_line: int, data: bytes, text: str | None = None) -> Chunk:
@@ -81,16 +81,16 @@ def _chunk(start_line: int, end_line: int, data: bytes, text: str | None = None)
 def _segments(text: str, size: int) -> tuple[list[str], Sequence[int], list[int]]:
     """Segments, their line numbers, and `sums`: sums[i] is the length of all before segment i, one added for each."""
     lines = text.split("\n")
-    lengths = list(map(js.utf16_len if js.has_astral(text) else len, lines))
+    lengths = list(map(jsstring.utf16_len if jsstring.has_astral(text) else len, lines))
     numbers: Sequence[int] = range(1, len(lines) + 1)
     if max(lengths) > size:
         cut = [
-            (js.well_formed(segment), number)
+            (jsstring.well_formed(segment), number)
             for number, line in enumerate(lines, 1)
-            for segment in (js.utf16_slices(line, size) or [""])
+            for segment in (jsstring.utf16_slices(line, size) or [""])
         ]
         lines, numbers = [segment for segment, _ in cut], [number for _, number in cut]
-        lengths = list(map(js.utf16_len, lines))
+        lengths = list(map(jsstring.utf16_len, lines))
     return lines, numbers, list(accumulate([length + 1 for length in lengths], initial=0))
 
 

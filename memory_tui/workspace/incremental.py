@@ -1,12 +1,13 @@
-"""Look again at a few paths, where the last look at everything is known and somebody says what changed since.
+"""An incremental scan visits only paths that changed since the last full scan.
 
 What is not named is taken to be as it was: a look at everything has to follow now and then. What could concern more
 than the named files themselves (a folder that came or went, a link in its place, a name stored in other letters) is
 left to a look at everything, too.
 """
 
-# Paths are strings: names may hold undecodable bytes, and links must not be resolved.
 # ruff: noqa: PTH112, PTH114, PTH118
+# Paths are strings: names may hold undecodable bytes, and links must not be resolved.
+
 from __future__ import annotations
 
 import os
@@ -15,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from memory_tui.workspace.roots import ROOT_NOTES, Roots, survey
-from memory_tui.workspace.walk import Places, Rule, Scan, Settled, Walk, storable
+from memory_tui.workspace.scan import Places, Rule, Scan, Settled, Walk, storable
 
 _OF_MORE: frozenset[Rule] = frozenset({"unreadable", "duplicate", "missing root"})
 """Rules by which a folder may have been left out, with everything below it."""

@@ -1,7 +1,8 @@
-"""One note as it was at one moment: text, hash, and the day its name stands for."""
+"""A note at one moment: its text, its hash, the day its name stands for."""
 
-# Paths are strings: names may hold undecodable bytes.
 # ruff: noqa: PTH206
+# Paths are strings: names may hold undecodable bytes.
+
 from __future__ import annotations
 
 import errno
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from memory_tui.errors import Unreadable
-from memory_tui.workspace.walk import MAX_BYTES, Found
+from memory_tui.core.errors import Unreadable
+from memory_tui.workspace.scan import MAX_BYTES, Found
 
 _ATTEMPTS = 3
 

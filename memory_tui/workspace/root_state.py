@@ -1,7 +1,8 @@
-"""Whether the notes below each root can be read now: one state for each root, by one stat and one opened folder."""
+"""The state of a root: there, gone, unreadable, stalled."""
 
-# Paths are strings, as in `roots`.
 # ruff: noqa: PTH116, PTH118
+# Paths are strings, as in `roots`.
+
 from __future__ import annotations
 
 import os

@@ -1,44 +1,61 @@
-"""Where notes may live: the workspace's MEMORY.md, memory.md and memory/, and extraPaths; and what a path means there.
+"""Roots are where notes may live: MEMORY.md, memory/, extraPaths; a path is checked against them.
 
 The workspace itself may be a symbolic link; nothing below a root is followed through one.
 """
 
-# Paths are strings: names may hold undecodable bytes, and links must not be resolved.
 # ruff: noqa: PTH100, PTH111, PTH114, PTH118, PTH120, PTH206
+# Paths are strings: names may hold undecodable bytes.
+# Paths are strings: names may hold undecodable bytes, and links must not be resolved.
+
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_tui.errors import PathRefused, WorkspaceError
-from memory_tui.text import js
-from memory_tui.workspace import transcripts
-from memory_tui.workspace.extra import ExtraPath, admitted, entries
-from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Places, Rule, Scan, Settled, Walk, storable
+from memory_tui.config.places import ExtraPath
+from memory_tui.core import jsstring
+from memory_tui.core.errors import PathRefused, WorkspaceError
+from memory_tui.workspace import notes, transcripts
+from memory_tui.workspace.notes import Document
+from memory_tui.workspace.scan import Found, LeftOut, Places, Scan, Settled, Walk, storable
 
-__all__ = [
-    "MAX_BYTES",
-    "ExtraPath",
-    "Found",
-    "LeftOut",
-    "NoteMissing",
-    "PathVerdict",
-    "Roots",
-    "Rule",
-    "Scan",
-    "contained",
-    "destination",
-    "locate",
-    "reachable",
-    "scan",
-    "storable",
-    "survey",
-    "why_path",
-]
+
+def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
+    """What was `written`, with absolute paths: `~` stands for home, relative ones start in `base`; no repeats."""
+    extra = (item if isinstance(item, ExtraPath) else ExtraPath(item) for item in written)
+    return tuple(
+        dict.fromkeys(
+            ExtraPath(os.path.normpath(os.path.join(base, os.path.expanduser(path))), item.pattern)
+            for item in extra
+            if (path := jsstring.trim(item.path))
+        )
+    )
+
+
+def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
+    """Tells whether any entry of `extra` reads the file at an absolute path; all of them are looked at.
+
+    A pattern is matched against the path from its entry as OpenClaw does from 2026.8 on, which is as minimatch does:
+    `*` and `?` stay within a name and find no leading dot, `**` goes through folders.
+    """
+    from wcmatch import glob
+
+    flags = glob.GLOBSTAR | glob.BRACE | glob.EXTGLOB | glob.FORCEUNIX | glob.CASE
+    found = [(item.path.rstrip(os.sep) + os.sep, item.pattern.replace("\\", "/")) for item in extra]
+
+    def admits(absolute: str) -> bool:
+        return any(
+            absolute.startswith(folder)
+            and (not pattern or glob.globmatch(absolute[len(folder) :].replace(os.sep, "/"), pattern, flags=flags))
+            for folder, pattern in found
+        )
+
+    return admits
+
 
 ROOT_NOTES = ("MEMORY.md", "memory.md")
 FOLDER = "memory"
@@ -253,9 +270,9 @@ def destination(roots: Roots, path: str) -> tuple[str, str, str]:
 
     Nothing need be there. Raises PathRefused for what is no path of a note, or lies behind a link.
     """
-    if not js.trim(path) or "\0" in path:
+    if not jsstring.trim(path) or "\0" in path:
         raise PathRefused("This is not a path of a note.", _PLACES)
-    absolute = _absolute(roots, js.trim(path))
+    absolute = _absolute(roots, jsstring.trim(path))
     stored = roots.stored(absolute)
     if not stored.endswith(".md"):
         raise PathRefused(f"{stored} is not a note: its name does not end in .md.", _PLACES)
@@ -301,7 +318,7 @@ def _absolute(roots: Roots, path: str) -> str:
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        path = js.well_formed(path)
+        path = jsstring.well_formed(path)
     absolute = os.path.normpath(_join(str(roots.workspace), path))
     if "\\x" in absolute and "\0" not in absolute and not os.path.lexists(absolute):
         raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda m: bytes.fromhex(m[1].decode()), os.fsencode(absolute))
@@ -362,3 +379,29 @@ def _included(note: Found, stored: str) -> str:
     else:
         why = "It is a note of the configured extraPaths."
     return why if note.path == stored else f"{why} It is read as {note.path}."
+
+
+def read(found: Found) -> Document:
+    """`found` as it is indexed. Raises Unreadable."""
+    return transcripts.read(found) if found.source == transcripts.SOURCE else notes.read(found)
+
+
+def shown(roots: Roots, path: str) -> Document:
+    """What a person reads at the stored `path`, a transcript with its lines where the file has them.
+
+    Raises PathRefused, Unreadable.
+    """
+    found = located(roots, path)
+    return transcripts.shown(found) if found.source == transcripts.SOURCE else notes.read(found)
+
+
+def located(roots: Roots, path: str) -> Found:
+    """The note or transcript `path` as it is on disk now. Raises PathRefused."""
+    if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
+        return transcripts.locate(roots.sessions, roots.archives, path)
+    return locate(roots, path)
+
+
+def note(roots: Roots, path: str) -> Document:
+    """The note `path`; never a transcript, because memory_get gives none. Raises PathRefused, Unreadable."""
+    return notes.read(locate(roots, path))

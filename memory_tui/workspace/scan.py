@@ -1,11 +1,12 @@
-"""Find the notes below the roots, and a reason for everything there that is not one.
+"""A full scan finds the notes below the roots, with a reason for everything left out.
 
 One `os.scandir` recursion with one `stat` a note: no real path is computed for a file. A folder met twice is known by
 its inode, a single file by its folder's inode and its name, so notes are deduplicated as if by real path.
 """
 
-# No path objects in the loop over files.
 # ruff: noqa: PTH116
+# No path objects in the loop over files.
+
 from __future__ import annotations
 
 import errno

@@ -22,11 +22,12 @@ import psutil
 from corpus import questions, write
 from index_and_search import show
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 TIMES = 7
 WHOLE = "import mcp.server.lowlevel, mcp.server.stdio"
-LIGHT = "from memory_tui.agent import sdk; sdk.load(); from memory_tui.agent import server"
+LIGHT = "from memory_tui.mcp import sdk; sdk.load(); from memory_tui.mcp import server"
 PYDANTIC = "from pydantic import BaseModel, TypeAdapter"
 NUMBERS = "import numpy, apsw, tokenizers"
 WHOLE_AT = 5

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from corpus import questions, write
 
-from memory_tui.engine import Engine, Options
-from memory_tui.explain.flips import flips
-from memory_tui.explain.noise import measure
-from memory_tui.explain.probes import ask_all
-from memory_tui.settings import Settings
+from memory_tui.core.settings import Settings
+from memory_tui.engine.engine import Engine
+from memory_tui.explain.counterfactuals import flips
+from memory_tui.explain.noise import ask_all, measure
+from memory_tui.plan import Options
 
 
 def milliseconds(run: Callable[[], object]) -> float:

@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from memory_tui.engine import Engine, Options
-from memory_tui.text import secrets
-from memory_tui.workspace import walk
-from memory_tui.workspace.chunks import chunk_text
+from memory_tui.core import secret_finder
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.workspace import scan as workspace_scan
+from memory_tui.workspace.chunking import chunk_text
 from memory_tui.workspace.roots import Roots, scan
 
 LINE = "deploy the rollback a-a-a of service number five "
@@ -105,17 +106,25 @@ def folders(scale: int) -> None:
             lambda n: lambda: scan(Roots.open(base / "notes", [str(base / f"x{n // (2_000 * scale)}")])),
         )
     for limit in (50_000, 100_000, 200_000):
-        os.environ[walk.LIMIT_VARIABLE] = str(limit)
+        os.environ[workspace_scan.LIMIT_VARIABLE] = str(limit)
         with tempfile.TemporaryDirectory() as place:
-            taken = seconds(lambda place=place: (walk._too_large.clear(), scan(Roots.open(place, ["/"]))))
+            taken = seconds(lambda place=place: (workspace_scan._too_large.clear(), scan(Roots.open(place, ["/"]))))
         print(f"extra path /, at most {limit:,} entries: {taken:.3f} s", flush=True)
-    del os.environ[walk.LIMIT_VARIABLE]
+    del os.environ[workspace_scan.LIMIT_VARIABLE]
 
 
 def hidden(scale: int) -> None:
     """Secrets: in plain text, and where everything is one."""
-    grown("secrets in plain text, characters", 100_000 * scale, lambda n: lambda: secrets.find(LINE * (n // len(LINE))))
-    grown("secrets everywhere, lines", 500 * scale, lambda n: lambda: secrets.masked("password: hunter22 again\n" * n))
+    grown(
+        "secrets in plain text, characters",
+        100_000 * scale,
+        lambda n: lambda: secret_finder.find(LINE * (n // len(LINE))),
+    )
+    grown(
+        "secrets everywhere, lines",
+        500 * scale,
+        lambda n: lambda: secret_finder.masked("password: hunter22 again\n" * n),
+    )
 
 
 def main() -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from corpus import write
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 CHUNKS_A_NOTE = 3.9
 """Chunks that a note of 4,000 characters is cut into."""
@@ -45,7 +46,7 @@ async def on_screen(options: Options) -> None:
     from screen import Ticker
 
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tui.screens.inbox import InboxView
+    from memory_tui.tui.views.inbox.inbox_view import InboxView
 
     app = MemoryApp(lambda listener: Engine.open(options, listener))
     async with app.run_test(size=(120, 36)) as pilot:

@@ -17,7 +17,8 @@ import apsw
 import numpy as np
 from corpus import questions, write
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 
 def milliseconds(run, times: int) -> float:
@@ -89,7 +90,7 @@ def searching(folder: Path, place: Path) -> None:
 def against_the_machine(index: Path, ours: float) -> None:
     """The same rows by a bandwidth probe, by sqlite-vec's own scan, and by the documented SQL."""
     from memory_tui.index.store import Store
-    from memory_tui.index.vectors import Corpus, cosines
+    from memory_tui.search.corpus import Corpus, cosines
 
     store = Store.open(index)
     corpus = Corpus.load(store)

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from test_curate_merge import equal, every_second, few_words, rewritten, turned
 
 from memory_tui.curate import diff
+from memory_tui.curate.changes import Change, FileChange
 from memory_tui.curate.merge import merge
-from memory_tui.curate.record import Change, FileChange
 
 SIZES = (3_125, 6_250, 12_500, 25_000, 50_000)
 

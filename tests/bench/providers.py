@@ -79,7 +79,7 @@ class Server:
 
 
 def options(folder: Path, place: Path):
-    from memory_tui.engine import Options
+    from memory_tui.plan import Options
 
     config = place / "openclaw.json"
     section = {
@@ -98,7 +98,7 @@ def options(folder: Path, place: Path):
 
 
 def secrets(folder: Path, most: int) -> None:
-    from memory_tui.text import secrets as scanner
+    from memory_tui.core import secret_finder as scanner
 
     text = "".join(path.read_text() for path in sorted((folder / "memory").iterdir()))
     chunks = [text[at : at + 1600] for at in range(0, len(text), 1600)]
@@ -115,7 +115,7 @@ def secrets(folder: Path, most: int) -> None:
 
 def waiting(folder: Path, place: Path) -> None:
     """With a server that answers in 50 ms: all the time beside that of the requests, four at once."""
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
     server = Server(WAIT_MS)
     warm = place / "warm"
@@ -162,7 +162,7 @@ def bare_client(requests: int) -> float:
 
 def cached(folder: Path, place: Path) -> None:
     """The whole index again: every vector comes from the cache."""
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
     server = Server(0)
     with Engine.open(options(folder, place)) as engine:
@@ -180,8 +180,8 @@ def cached(folder: Path, place: Path) -> None:
 
 def never(folder: Path, place: Path) -> None:
     """A provider that never answers: the first answer by words, and the end."""
-    from memory_tui.engine import Engine
-    from memory_tui.errors import IndexUnavailable
+    from memory_tui.core.errors import IndexUnavailable
+    from memory_tui.engine.engine import Engine
 
     alone = place / "alone"
     alone.mkdir()
@@ -236,9 +236,8 @@ def local(model: Path) -> None:
         return
     import numpy as np
 
-    from memory_tui.embed.local import Local
-    from memory_tui.embed.options import ProviderSettings
-    from memory_tui.embed.worker import SCRIPT
+    from memory_tui.providers.provider_options import ProviderSettings
+    from memory_tui.providers.wires.local import SCRIPT, Local
 
     provider = Local(ProviderSettings("local", model_path=str(model)))
     recorded = json.loads((HERE.parent / "embed_reference.json").read_text("utf-8"))

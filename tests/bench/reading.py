@@ -17,7 +17,8 @@ from pathlib import Path
 from corpus import write
 from screen import Terminal, show
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 WORDS = ["router", "vlan", "backup", "the", "of", "a", "moved", "switch", "access", "point", "was", "seen", "guest"]
 MARK = "Beginning of the long note"
@@ -60,7 +61,7 @@ def on_a_terminal(workspace: Path, index: Path) -> None:
 async def in_process(workspace: Path, index: Path) -> None:
     """The longest time in which the screen's thread did nothing else, while the note is opened."""
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tui.screens.browse import BrowseView
+    from memory_tui.tui.views.notes.browse import BrowseView
 
     app = MemoryApp(
         lambda listener: Engine.open(Options(workspace=str(workspace), index=str(index), provider="none"), listener)
@@ -92,8 +93,8 @@ async def in_process(workspace: Path, index: Path) -> None:
 async def promoting(workspace: Path, index: Path) -> None:
     """From the key that confirms a promote until a search finds the line in the curated note."""
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tui.screens.browse import BrowseView
-    from memory_tui.tui.screens.preview import Preview
+    from memory_tui.tui.views.dialogs import Preview
+    from memory_tui.tui.views.notes.browse import BrowseView
 
     options = Options(workspace=str(workspace), index=str(index))
     app = MemoryApp(lambda listener: Engine.open(options, listener))

@@ -23,7 +23,8 @@ from termios import TIOCSWINSZ
 
 from corpus import questions, write
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 
 def show(what: str, value: str, goal: str = "") -> None:
@@ -175,15 +176,15 @@ async def working(workspace: Path, index: Path) -> None:
     from textual import events
 
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tune import notebook
-    from memory_tui.tune.labels import Label, Notebook, Query
+    from memory_tui.tune import judgments
+    from memory_tui.tune.judgments import Label, Notebook, Query
 
     options = Options(workspace=str(workspace), index=str(index), changes=(("sync.watch", "off"),))
     with Engine.open(options) as engine:
         asked = list(dict.fromkeys(questions(400)))[:40]
         tops = [engine.search(question).recalled[0].chunk for question in asked]
     book = Notebook(tuple(Query(q, (Label(top.path, top.start_line, 2),)) for q, top in zip(asked, tops, strict=True)))
-    notebook.save(notebook.place(workspace), book)
+    judgments.save(judgments.place(workspace), book)
     app = MemoryApp(lambda listener: Engine.open(options, listener), query=asked[0])
 
     async with app.run_test(size=(120, 36)) as pilot:

@@ -22,10 +22,11 @@ import apsw
 import numpy as np
 from corpus import write
 
-from memory_tui import events
-from memory_tui.embed.provider import Health, Identity, identity_key
-from memory_tui.engine import Engine, Options
-from memory_tui.settings import Settings
+from memory_tui.core import events
+from memory_tui.core.settings import Settings
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.providers.protocol import Health, Identity, identity_key
 from memory_tui.workspace.roots import Roots, scan
 
 
@@ -132,7 +133,7 @@ bare, leanest = _floors["bare"], _floors["leanest"]
 COLD = """
 import sys, time
 import memory_tui.index.sync, memory_tui.index.store
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 loaded = time.process_time()
 with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")) as engine:
     report = engine.sync()
@@ -203,7 +204,7 @@ def looking(place: Path, files: int) -> None:
 
 def after_a_save(folder: Path, index: str) -> None:
     """The look that a sync takes when the watcher has named one note."""
-    from memory_tui.engine.looking import Looking
+    from memory_tui.engine.scanner import Looking
     from memory_tui.index.freshness import compare
     from memory_tui.index.store import Store
 
@@ -264,7 +265,7 @@ def saving(place: Path) -> None:
 def replacing(place: Path, chunks: int) -> None:
     from memory_tui.index.store import Store
     from memory_tui.index.sync import sync
-    from memory_tui.index.vectors import Corpus
+    from memory_tui.search.corpus import Corpus
 
     folder = long(place / "replacing", chunks // 4)
     store = Store.open(place / "i-replacing.sqlite")
@@ -294,7 +295,7 @@ def replacing(place: Path, chunks: int) -> None:
 BURN = "while True: pass"
 INDEX = """
 import sys
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 while True:
     with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")) as engine:
         engine.sync(force=True)
@@ -338,7 +339,7 @@ def reading(place: Path) -> None:
 
 MEMORY = """
 import resource, sys, time
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")) as engine:
     began = time.process_time()
     report = engine.sync()
@@ -367,7 +368,7 @@ def memory(place: Path, files: int) -> None:
 
 
 def size(place: Path) -> None:
-    from memory_tui.index import sizes
+    from memory_tui.index import disk_usage
     from memory_tui.index.store import Store
     from memory_tui.index.sync import sync
 
@@ -375,7 +376,7 @@ def size(place: Path) -> None:
     store = Store.open(place / "i-size.sqlite")
     roots = Roots.open(folder)
     count = sync(store, roots, Wide(), Settings.defaults(), scan(roots)).chunks
-    tables = sizes.tables(store)
+    tables = disk_usage.tables(store)
     store.close()
     whole = (place / "i-size.sqlite").stat().st_size
     show("bytes of index a chunk, 384 dimensions", f"{whole / count:,.0f}", "<= 5,500")

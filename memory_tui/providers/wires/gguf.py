@@ -1,4 +1,4 @@
-"""Model files: what names one, whether it is one, and which one it is."""
+"""A GGUF model file is named and checked without loading it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import hashlib
 import importlib.util
 from pathlib import Path
 
-from memory_tui.embed.failure import ProviderFailure, State
-from memory_tui.embed.options import DEFAULT_MODEL_PATH, ProviderSettings
+from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.provider_options import DEFAULT_MODEL_PATH, ProviderSettings
 
 _MAGIC = b"GGUF"
 _END = 1 << 16

@@ -1,4 +1,4 @@
-"""The process that holds a local model, so that an abort of native code ends this process and nothing else.
+"""The process that holds a local model, so that a crash of native code ends nothing else.
 
 Run as a script with the path of a GGUF file and a number of threads; it knows nothing else of memory-tui. Each line of
 standard input is a text as a JSON string; each answer is a line of JSON (`dims`, or `error`) and, after `dims`, that

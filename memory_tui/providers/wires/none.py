@@ -1,12 +1,12 @@
-"""The provider "none": no vectors on purpose, so that search goes by words alone."""
+"""The provider `none`: no vectors on purpose; search uses words alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
-from memory_tui.embed.provider import Health, Identity, Vectors, identity_key
-from memory_tui.errors import ProviderError
+from memory_tui.core.errors import ProviderError
+from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
 
 MODEL = "fts-only"
 """OpenClaw's name for the model of an index without vectors."""

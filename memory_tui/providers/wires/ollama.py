@@ -1,4 +1,4 @@
-"""Ollama's own embedding endpoint; nothing is installed or pulled, and it is never chosen automatically."""
+"""Ollama's embedding endpoint."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memory_tui.embed.answers import Malformed, field
-from memory_tui.embed.options import ProviderSettings
-from memory_tui.embed.wire import Kind, Wire, endpoint, keys, plain_key, without_prefix
+from memory_tui.providers.answer_rows import Malformed, field
+from memory_tui.providers.provider_options import (
+    Kind,
+    ProviderSettings,
+    Wire,
+    endpoint,
+    keys,
+    plain_key,
+    without_prefix,
+)
 
 _BASE = "http://127.0.0.1:11434"
 _QUERIES = {

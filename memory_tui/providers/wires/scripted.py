@@ -1,4 +1,4 @@
-"""A provider without any model: vectors are hashes of words, the same on every machine. For tests and screenshots."""
+"""A provider for tests: vectors are hashes of words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from memory_tui.embed.provider import Health, Identity, Vectors, identity_key
-from memory_tui.text.js import well_formed
+from memory_tui.core.jsstring import well_formed
+from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
 
 DIMS = 256
 MODEL = "hash-256"

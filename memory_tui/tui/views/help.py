@@ -1,4 +1,4 @@
-"""The keys of the pane in focus, and what the signs on this screen mean."""
+"""Help shows the keys of the focused pane, the signs on this screen."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from memory_tui.curate.suggestion import TITLES
-from memory_tui.tui import paint
-from memory_tui.tui.actions import ACTIONS, PLACES
-from memory_tui.tui.paint import plural, wrapped
-from memory_tui.tui.proposal import SIGNS as KINDS
-from memory_tui.tui.widgets.compared import MEANINGS
-from memory_tui.tui.widgets.compared import SIGNS as COMPARED
+from memory_tui.inbox.entries import TITLES
+from memory_tui.tui import draw
+from memory_tui.tui.draw import plural, wrapped
+from memory_tui.tui.keymap import ACTIONS, PLACES
+from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as KINDS
+from memory_tui.tui.views.index.openclaw_index import MEANINGS
+from memory_tui.tui.views.index.openclaw_index import SIGNS as COMPARED
 from memory_tui.tui.widgets.file_tree import SIGNS
 
 _STATES = {
@@ -42,10 +42,10 @@ _LISTED = [
     ("+.02", "instead of ×.76 where the profile adds to the score of what is recent"),
 ]
 _HITS = [
-    (paint.VECTOR, "points for meaning (vector)"),
-    (paint.TEXT, "points for words (text)"),
-    (paint.ADDED, "points added for being recent, or of a day that the question names"),
-    (paint.LOST, "points that age took away"),
+    (draw.VECTOR, "points for meaning (vector)"),
+    (draw.TEXT, "points for words (text)"),
+    (draw.ADDED, "points added for being recent, or of a day that the question names"),
+    (draw.LOST, "points that age took away"),
     ("ever", "evergreen: the note has no day, so it does not age"),
     ("+2 -1 =", "places up, down, or the same as under the baseline"),
     ("*", "a knob that is not as the app was opened, or as it was written since"),

@@ -1,4 +1,4 @@
-"""What every view has: the truth bar above, key hints below, and a way to say where the user is."""
+"""A view has a truth bar above, key hints below, a name for where the user is."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 
-from memory_tui.events import Event
-from memory_tui.tui.actions import Context, bindings
-from memory_tui.tui.facts import Facts
-from memory_tui.tui.messages import Worked
-from memory_tui.tui.session import brought
-from memory_tui.tui.widgets.key_hints import KeyHints
+from memory_tui.core.events import Event
+from memory_tui.tui.action import Context
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.state import Facts
+from memory_tui.tui.tuning import brought
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.tui.widgets.too_small import TooSmall
-from memory_tui.tui.widgets.truth_bar import TruthBar
+from memory_tui.tui.widgets.status_bars import KeyHints, TooSmall, TruthBar
+from memory_tui.tui.workers import Worked
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine
-    from memory_tui.errors import MemoryTuiError
+    from memory_tui.core.errors import MemoryTuiError
+    from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tui.messages import Done
-    from memory_tui.tui.page import Page
+    from memory_tui.tui.note_page import Page
+    from memory_tui.tui.workers import Done
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""The list of hits: recalled ones, the gates, and below them the losers with the reason in two words."""
+"""The results list hits, gates, misses with their reasons."""
 
 from __future__ import annotations
 
@@ -11,38 +11,31 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
 
-from memory_tui import profiles
+from memory_tui.core import profiles
+from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.search.trace import (
-    BeyondLimit,
-    Candidate,
-    ChunkRef,
-    DisplacedByMmr,
-    Trace,
-    Unsearchable,
-)
-from memory_tui.text.display import one_line, safe
-from memory_tui.tui import paint
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.paint import Piece, fit, fit_path, plural
-from memory_tui.tui.session import Answer, Change, changes
-from memory_tui.tui.subject import Grade, no_grade
-from memory_tui.tui.widgets.funnel import Cut, lost_at, outside
+from memory_tui.search.trace import BeyondLimit, Candidate, ChunkRef, DisplacedByMmr, Trace, Unsearchable
+from memory_tui.tui import draw
+from memory_tui.tui.draw import Piece, fit, fit_path, plural
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.tuning import Answer, Change, changes
+from memory_tui.tui.widgets.query import Cut, lost_at, outside
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.workspace.document import shown_day
+from memory_tui.tui.widgets.why_rows import Grade, no_grade
+from memory_tui.workspace.notes import shown_day
 
 DECAY = "query.hybrid.temporalDecay.enabled"
 ONE_LINE_FROM = 78
 """Cells from which a hit and its snippet share a line."""
 
 LEGEND: tuple[Piece, ...] = (
-    (paint.VECTOR, "vector"),
+    (draw.VECTOR, "vector"),
     (" vector  ", "muted"),
-    (paint.TEXT, "text"),
+    (draw.TEXT, "text"),
     (" text  ", "muted"),
-    (paint.ADDED, "added"),
+    (draw.ADDED, "added"),
     (" added  ", "muted"),
-    (paint.LOST, "lost"),
+    (draw.LOST, "lost"),
     (" lost to age ", "muted"),
 )
 """What the parts of a bar mean."""
@@ -176,13 +169,13 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[Piece]:
     """What the score is made of: vector, text and added points, and as dots what age took away."""
     factor = candidate.age.factor
     parts = (
-        (paint.VECTOR, candidate.vector.points * factor),
-        (paint.TEXT, candidate.text.points * factor),
-        (paint.ADDED, candidate.age.points + candidate.date_points),
-        (paint.LOST, candidate.hybrid * (1 - factor)),
+        (draw.VECTOR, candidate.vector.points * factor),
+        (draw.TEXT, candidate.text.points * factor),
+        (draw.ADDED, candidate.age.points + candidate.date_points),
+        (draw.LOST, candidate.hybrid * (1 - factor)),
     )
-    drawn = paint.bar(parts, scale, width)
-    names = {paint.VECTOR: "vector", paint.TEXT: "text", paint.ADDED: "added", paint.LOST: "lost", " ": ""}
+    drawn = draw.bar(parts, scale, width)
+    names = {draw.VECTOR: "vector", draw.TEXT: "text", draw.ADDED: "added", draw.LOST: "lost", " ": ""}
     pieces: list[Piece] = []
     for glyph, name in names.items():
         if count := drawn.count(glyph):
@@ -247,7 +240,7 @@ class Results(RowList):
         """Hits take two lines where the list is narrow; sentences as many as they need."""
         item = self.rows[row]
         if isinstance(item, Note):
-            return len(paint.wrapped(item.text, width - 4))
+            return len(draw.wrapped(item.text, width - 4))
         return 2 if width < ONE_LINE_FROM and isinstance(item, Hit) else 1
 
     def key_of(self, row: int, /) -> Hashable:
@@ -269,7 +262,7 @@ class Results(RowList):
             case Missing():
                 return _missing(item.item, width)
             case Note():
-                return [(f"  {paint.wrapped(item.text, width - 4)[line]}", item.style)]
+                return [(f"  {draw.wrapped(item.text, width - 4)[line]}", item.style)]
             case Hit():
                 candidate = self._candidate(item)
                 if candidate is None:

@@ -1,4 +1,4 @@
-"""Why a hit has its score and what would change it: arithmetic that adds up, the full record, the raw JSON."""
+"""The why pane shows the arithmetic of a score, what would change it, the raw record."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
+from memory_tui.core.sanitize import safe
+from memory_tui.core.settings import Settings
 from memory_tui.explain import wording
-from memory_tui.settings import Settings
-from memory_tui.text.display import safe
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.paint import Piece, fit_path, wrap
-from memory_tui.tui.subject import Subject
-from memory_tui.tui.why_rows import Keyed, rows_of
+from memory_tui.tui.draw import Piece, fit_path, wrap
+from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
 
 if TYPE_CHECKING:
     from memory_tui.tui.app import MemoryApp

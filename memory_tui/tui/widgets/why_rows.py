@@ -1,23 +1,63 @@
-"""The rows of a why pane at each depth: the sum with what would change it, the full record, the raw JSON."""
+"""The rows of a why pane at each depth."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.explain.stages import in_a_line, stages
-from memory_tui.explain.why import Line, explain, file_line, terms_line
-from memory_tui.search.trace import ChunkRef, Recalled
-from memory_tui.text.display import one_line, safe
-from memory_tui.tui.paint import Piece, fit_path, wrap
-from memory_tui.tui.subject import Subject
+from memory_tui.explain.why import Line, explain, file_line, in_a_line, stages, terms_line
+from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
+from memory_tui.tui.draw import Piece, fit_path, wrap
 
 if TYPE_CHECKING:
-    from memory_tui.explain.flips import Flip
+    from memory_tui.explain.counterfactuals import Flip, Flips, Rephrased
+    from memory_tui.explain.why_not import WhyNot
+    from memory_tui.search.evidence import Evidence
+
+Grade = Callable[[ChunkRef], int | None]
+
+
+def no_grade(chunk: ChunkRef) -> int | None:
+    """Nothing is marked."""
+    del chunk
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A chunk under one answer. `candidate` is None for a line that no chunk holds; `answer` is there for a line.
+
+    `changes` are the flips found so far, `working` tells that more are being looked for; `questions` are the words to
+    add, None before they were looked for. `grade` says what labels make of a chunk.
+    """
+
+    evidence: Evidence
+    trace: Trace
+    candidate: Candidate | None
+    answer: WhyNot | None = None
+    changes: Flips | None = None
+    questions: tuple[Rephrased, ...] | None = None
+    working: str = ""
+    grade: Grade = no_grade
+
+    @property
+    def key(self) -> str:
+        """What the subject is about, so that a pane knows whether it is another one."""
+        if self.answer is not None:
+            return f"{self.answer.place.path}:{self.answer.place.line}"
+        return self.candidate.chunk.id if self.candidate is not None else ""
+
+    @property
+    def flips(self) -> tuple[Flip, ...]:
+        """The changes that turn the verdict, nearest first."""
+        return self.changes.found if self.changes is not None else ()
+
 
 LABEL, VALUE = 8, 7
 QUOTED = 40
@@ -156,7 +196,7 @@ def _heading(subject: Subject, width: int) -> Iterator[Row]:
 def _steps(subject: Subject) -> list[Line]:
     answer = subject.answer
     if answer is not None:
-        from memory_tui.explain.outline import steps
+        from memory_tui.render.as_text import steps
 
         return steps(answer.best, subject.trace)[:-1] if answer.best is not None else []
     return explain(subject.candidate, subject.trace) if subject.candidate is not None else []
@@ -213,7 +253,7 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
 
 def _flip(found: Flip, label: str, subject: Subject, width: int, *, packed: bool) -> Iterator[Row]:
     # Whoever found a flip has imported this already.
-    from memory_tui.explain.flips import side_effects
+    from memory_tui.explain.counterfactuals import side_effects
 
     right, wrong = side_effects(found, subject.grade)
     grades = [subject.grade(ref) for ref in found.drops_out]
@@ -270,14 +310,14 @@ def _record_rows(subject: Subject, width: int) -> Iterator[Row]:
 
 
 def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
 
     answer, candidate = subject.answer, subject.candidate
     if answer is not None:
-        data = record.why(answer, subject.changes, subject.questions or ())
+        data = trace_json.why(answer, subject.changes, subject.questions or ())
     elif candidate is not None:
-        data = record.candidate(candidate)
-        data["flips"] = [record.flip(found) for found in subject.flips]
+        data = trace_json.candidate(candidate)
+        data["flips"] = [trace_json.flip(found) for found in subject.flips]
     else:
         data = {}
     for line in json.dumps(data, indent=2, ensure_ascii=False).split("\n"):

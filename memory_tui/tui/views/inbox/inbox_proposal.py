@@ -1,22 +1,33 @@
-"""A suggestion of the inbox in words: why, what can be done by which key, and what that changes, line by line."""
+"""A proposal of the inbox in words: why, by which key, with which change."""
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from memory_tui.text.display import one_line, safe
-from memory_tui.tui.paint import Piece, fit_path, wrap
-from memory_tui.tui.widgets.diff_list import MARKS
-from memory_tui.tui.widgets.rows import Line, text
+from textual.binding import BindingType
+
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui import note_changes
+from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
+from memory_tui.tui.judging import REST, Progress
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.views.dialogs import Planned
+from memory_tui.tui.widgets.note_side import MARKS
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
-    from memory_tui.curate.suggestion import Action, Kind, Place, Suggestion
-    from memory_tui.tui.screens.preview import Planned
+    from memory_tui.curate.changes import Change
+    from memory_tui.curate.curator import Done
+    from memory_tui.engine.engine import Engine
+    from memory_tui.inbox.entries import Action, Kind, Place, Suggestion
 
 SIGNS: Mapping[Kind, tuple[str, str]] = MappingProxyType(
     {
@@ -107,7 +118,7 @@ def put_off(until: float) -> str:
 
 def title(shown: Shown | None) -> str:
     """What the frame says: the kind in words."""
-    from memory_tui.curate.suggestion import TITLES
+    from memory_tui.inbox.entries import TITLES
 
     return "Before and after" if shown is None else f"Before and after: {TITLES[shown.suggestion.kind]}"
 
@@ -198,3 +209,232 @@ def diff_lines(planned: Planned, width: int, path: str) -> Iterator[Line]:
         for number, (start, stop) in enumerate(wrap(said := safe(line.text) + end, width - len(lead) - 1)):
             pieces: list[Piece] = [(lead if number == 0 else " " * len(lead), style), (said[start:stop], style)]
             yield pieces, None
+
+
+DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Everything that was found, until when (epoch seconds) some of it is put off by id, and the seconds it took."""
+
+    found: tuple[Suggestion, ...] = ()
+    hidden: Mapping[str, float] | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """That nobody is asked about `suggestion` any more before `until` (infinite: ever), decided at `at`."""
+
+    suggestion: Suggestion
+    until: float
+    at: float
+
+
+def look(engine: Engine) -> Callable[[Tell], Looked]:
+    """Looks through the notes and tells how far it is; ends when nobody wants it any more."""
+
+    def run(tell: Tell) -> Looked:
+        begun = time.monotonic()
+
+        def step(title: str, done: int, total: int) -> None:
+            tell(Progress(f"looking for {title}", done, total) if title else None)
+
+        def stopped() -> bool:
+            tell(None)
+            return False
+
+        # A hundred thousand lines live until the look ends; to look through them for garbage would stop the screen.
+        gc.disable()
+        try:
+            found = engine.inbox(step, stopped, every=True)
+        finally:
+            gc.enable()
+        return Looked(found, engine.decisions.hidden(found, engine.now()), time.monotonic() - begun)
+
+    return run
+
+
+def rested(engine: Engine, one: Suggestion, action: Action) -> Callable[[Tell], Planned]:
+    """What `proposed` gives, for a cursor that rests on a suggestion."""
+
+    def run(tell: Tell) -> Planned:
+        time.sleep(REST)
+        tell(None)
+        return proposed(engine, one, action)
+
+    return run
+
+
+def proposed(engine: Engine, one: Suggestion, action: Action) -> Planned:
+    """What `action` would change, secrets masked. Raises EditRefused where the notes are not what was looked at."""
+    from memory_tui.inbox import examine
+
+    return _masked(examine.change(one, action, engine.curator.plan), _warning(one))
+
+
+def _warning(one: Suggestion) -> tuple[str, ...]:
+    from memory_tui.curate.journal import KEEP_DAYS
+
+    return (
+        ()
+        if one.kind != "secret"
+        else (
+            f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. What was once in a note "
+            "may "
+            "have been read: change the password or key as well.",
+        )
+    )
+
+
+def _masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:
+    from memory_tui.curate import diff
+
+    return Planned(change, diff.masked_lines(change), effect)
+
+
+def applied(engine: Engine, change: Change) -> Done:
+    """Make `change`. Raises EditRefused where somebody changed the same lines meanwhile, and keeps no draft of it."""
+    from memory_tui.core.errors import EditRefused
+    from memory_tui.curate.changes import Conflict
+
+    try:
+        return engine.curator.apply(change)
+    except Conflict as conflict:
+        # A draft is for what somebody wrote; this was only proposed, and will be again.
+        if conflict.draft:
+            engine.curator.forget_draft(conflict.draft)
+        raise EditRefused(conflict.message, "It is looked at again.") from conflict
+
+
+def decided(engine: Engine, one: Suggestion, days: float) -> Decision:
+    """Put `one` off for `days`, for good where they are infinite, or bring it back where they are 0."""
+    until = engine.now() + days * DAY_SECONDS
+    if not days:
+        engine.decisions.reopen(one.id)
+    elif until == float("inf"):
+        engine.decisions.keep(one)
+    else:
+        engine.decisions.snooze(one, until)
+    return Decision(one, until if days else 0.0, time.time())
+
+
+def taken_back(engine: Engine, since: float, last: Decision | None, before: float) -> Done | Planned | Decision:
+    """Take back what was done last: the decision `last`, before which it was put off until `before`, or a change.
+
+    A change that was made before `since` is only planned, so that nobody is surprised by it. Raises EditRefused.
+    """
+    entries = engine.curator.undoable()
+    if last is not None and (not entries or last.at >= entries[0].at):
+        if before == float("inf"):
+            engine.decisions.keep(last.suggestion)
+        elif before:
+            engine.decisions.snooze(last.suggestion, before)
+        else:
+            engine.decisions.reopen(last.suggestion.id)
+        return replace(last, until=before)
+    return stepped(engine, "undo", since)
+
+
+def stepped(engine: Engine, kind: str, since: float) -> Done | Planned:
+    """Take the last change back ("undo") or make it again ("redo"); one made before `since` is only planned."""
+    if note_changes.begun_since(engine, kind, since):
+        return note_changes.step(engine, kind)
+    return _masked(note_changes.stepped(engine, kind).change)
+
+
+_ROOMY = 70
+"""Cells from which on place and reason fit on one line."""
+_PLACE = 34
+
+
+class Suggestions(RowList):
+    """A line for each kind, then its suggestions; sentences where there are none."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self) -> None:
+        super().__init__(id="suggestions")
+        self._rows: Sequence[Piece | Suggestion] = ()
+        self.hidden: Mapping[str, float] = {}
+
+    def show(self, found: Sequence[Suggestion], hidden: Mapping[str, float], sentences: Sequence[Piece]) -> None:
+        """List `found`, of which those in `hidden` are put off, then `sentences` with their styles.
+
+        The cursor stays on its suggestion; where that is gone it goes to the next.
+        """
+        keep = self._next({one.id for one in found})
+        self.hidden = hidden
+        self._rows = [*self._grouped(found), *sentences]
+        self.rows_changed(keep)
+
+    def _next(self, known: set[str]) -> Hashable:
+        """The suggestion under the cursor, or the nearest after, else before it, that is still there."""
+        at = max(0, self.cursor)
+        order = [*self._rows[at:], *reversed(self._rows[:at])]
+        return next((one.id for one in order if not isinstance(one, tuple) and one.id in known), None)
+
+    def _grouped(self, found: Sequence[Suggestion]) -> Iterable[Piece | Suggestion]:
+        from memory_tui.inbox.entries import TITLES
+
+        by_kind: dict[str, list[Suggestion]] = {}
+        for one in found:
+            by_kind.setdefault("" if one.id in self.hidden else one.kind, []).append(one)
+        for kind, title in TITLES.items():
+            if group := by_kind.get(kind):
+                sign, style = SIGNS[kind]
+                yield f" {sign} {title}: {len(group):,}", style
+                yield from group
+        if rest := by_kind.get(""):
+            yield f" z kept or put off: {len(rest):,}", "muted"
+            yield from rest
+
+    @property
+    def suggestion(self) -> Suggestion | None:
+        """What is under the cursor."""
+        row = self._rows[self.cursor] if 0 <= self.cursor < len(self._rows) else ("", "")
+        return None if isinstance(row, tuple) else row
+
+    def count(self) -> int:
+        """Heads, suggestions and sentences."""
+        return len(self._rows)
+
+    def key_of(self, row: int, /) -> Hashable:
+        """The id of a suggestion."""
+        one = self._rows[row]
+        return None if isinstance(one, tuple) else one.id
+
+    def height_of(self, row: int, width: int, /) -> int:
+        """Two lines for a suggestion where the list is narrow."""
+        one = self._rows[row]
+        return len(wrapped(one[0], width - 2)) if isinstance(one, tuple) else 1 if width >= _ROOMY else 2
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """The place, and the reason beside or below it."""
+        one = self._rows[row]
+        if isinstance(one, tuple):
+            return [(("" if line == 0 else " ") + wrapped(one[0], width - 2)[line], one[1])]
+        sign, style = SIGNS[one.kind]
+        reason = put_off(self.hidden[one.id]) if one.id in self.hidden else one.reason
+        if line:
+            return [(fit(f"     {one_line(reason)}", width), "muted")]
+        roomy = width >= _ROOMY
+        place = fit_path(safe(str(one.place)), (_PLACE if roomy else width - 4) - 1)
+        lead = [(f"   {sign} ", style), (fit(place, _PLACE) if roomy else place, "")]
+        return [*lead, (fit(one_line(reason), width - _PLACE - 5), "muted")] if roomy else lead
+
+
+class Proposal(Rows):
+    """Before and after of the suggestion under the cursor; enter on a line does what it says."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("proposal", "list")
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("proposal"))
+
+    def __init__(self) -> None:
+        super().__init__(id="proposal")
+        self.border_title = "Before and after"
+
+    def opens_at_once(self, _row: int, /) -> bool:
+        """Lines that do something are clicked twice, once to see where the cursor is."""
+        return True

@@ -1,24 +1,349 @@
-"""What agents asked and what they got; enter asks one again, with its knobs: why did my agent not remember?"""
+"""Details over the index view: doctor, storage, sessions, recalls."""
 
 from __future__ import annotations
 
+import datetime as dt
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import BindingType
+from textual.widget import Widget
 
-from memory_tui.text.display import one_line
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.messages import Done
-from memory_tui.tui.paint import fit, plural
-from memory_tui.tui.screens.listing import ListingView
-from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.tui.widgets.rows import Line, Rows, text
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui.draw import fit, plural
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.index_lists import home
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+from memory_tui.tui.workers import Done, Tell, Worked
 
 if TYPE_CHECKING:
-    from memory_tui.agent.recall_log import Entry, Log
-    from memory_tui.agent.replay import Replay
-    from memory_tui.engine import Engine
+    from memory_tui.doctor.check import Result
+    from memory_tui.engine.costs import Estimate
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import Status, Writing
+    from memory_tui.index.disk_usage import TableSize
+    from memory_tui.openclaw.sessions import Nearness
+    from memory_tui.recalls.recall_log import Log, RecallEntry
+    from memory_tui.recalls.rerun import Replay
+
+
+class ListingView(View):
+    """Subclasses say what is gathered (`gather`, on a worker thread) and how it is written (`lines`)."""
+
+    TITLE_WORDS: ClassVar[str] = ""
+    WAITING: ClassVar[str] = "Looking ..."
+    AUTO_FOCUS = "#listing"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._problem = ""
+        self._found: object = None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The list alone."""
+        yield Rows(id="listing")
+
+    def more_places(self) -> tuple[str, ...]:
+        """No note is under the cursor."""
+        return ()
+
+    @staticmethod
+    def gather(engine: Engine) -> object:
+        """What is to be shown; runs on a worker thread. Raises MemoryTuiError."""
+        raise NotImplementedError
+
+    def lines(self, found: object, width: int) -> list[Line]:
+        """What was gathered, as lines of `width` cells."""
+        raise NotImplementedError
+
+    def subtitle(self, _found: object, /) -> str:
+        """What is said below the list."""
+        return ""
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        super().on_mount()
+        self.look()
+
+    def look(self) -> None:
+        """Look, or look again; what was there stays until then."""
+        self.show()
+        self.home.bridge.work(self.PLACE, self.gather)
+
+    def work_done(self, done: Done, /) -> None:
+        """Show what was found, or why nothing was."""
+        if done.kind != self.PLACE:
+            return
+        self._problem = f"{done.error.message} {done.error.next_step}".strip() if done.error is not None else ""
+        self._found = done.value if done.error is None else self._found
+        self.show()
+
+    def show(self) -> None:
+        """Draw what is known by now."""
+        said = "" if self._found is None else self.subtitle(self._found)
+        self.query_one(Rows).show(self._write, self.TITLE_WORDS, said)
+        self.update_hints()
+
+    def _write(self, width: int) -> list[Line]:
+        if self._problem:
+            return [*text("", width), *text(one_line(self._problem), width, "bad")]
+        return text(self.WAITING, width, "muted") if self._found is None else self.lines(self._found, width)
+
+    def back(self) -> bool:
+        """Back to the view below."""
+        self.app.pop_screen()
+        return True
+
+
+SIGNS: Mapping[str, tuple[str, str]] = {
+    "failed": ("✗", "bad"),
+    "no answer": ("?", "bad"),
+    "warning": ("!", "warn"),
+    "ok": ("✓", "good"),
+    "skipped": ("-", "muted"),
+}
+"""Glyph and style of each state, the worst first."""
+
+
+class DoctorView(ListingView):
+    """What needs something first, then what is well."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("doctor"))
+    PLACE = "doctor"
+    TITLE_WORDS = "Doctor"
+    WAITING = "Examining machine, notes, index, provider and settings ..."
+
+    def look(self) -> None:
+        """Examine everything, side by side."""
+        engine = self.home.engine
+        self._results: list[Result] = []
+        self.show()
+        if engine is None:
+            return
+
+        def run(tell: Tell) -> int:
+            from memory_tui.doctor import runner
+
+            for result in runner.examine(engine):
+                tell(result)
+            return len(runner.CHECKS)
+
+        self.home.bridge.follow("doctor", run)
+
+    def do_again(self) -> None:
+        """Examine everything again."""
+        self.look()
+
+    def worked(self, event: Worked) -> None:
+        """One check more, or the end."""
+        if event.kind != "doctor":
+            return
+        if not event.done:
+            self._results.append(event.value)  # type: ignore[arg-type]
+            self._found = self._results
+        self.show()
+
+    def subtitle(self, _found: object, /) -> str:
+        """How many checks came to which end."""
+        counts = {state: sum(result.finding.state == state for result in self._results) for state in SIGNS}
+        return ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+
+    def lines(self, _found: object, width: int) -> list[Line]:
+        """The worst first; evidence below the title, the fix below that."""
+        order = list(SIGNS)
+        written: list[Line] = []
+        for result in sorted(self._results, key=lambda one: order.index(one.finding.state)):
+            finding = result.finding
+            glyph, style = SIGNS[finding.state]
+            written.append(
+                (
+                    [
+                        (f" {glyph} ", style),
+                        (one_line(result.check.title), "strong"),
+                        (f"  {result.check.group}", "muted"),
+                    ],
+                    result.check.key,
+                )
+            )
+            written += text(one_line(finding.evidence), width, "", 3)
+            written += text(f"Fix: {one_line(finding.fix)}", width, style, 3) if finding.fix else []
+        return written
+
+    def on_unmount(self) -> None:
+        """Nobody waits for the other checks any more."""
+        self.home.bridge.drop("doctor")
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What the view shows, gathered in one go."""
+
+    status: Status
+    tables: tuple[TableSize, ...]
+    estimate: Estimate
+
+
+class StorageView(ListingView):
+    """Tables, files, processes, cost."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("storage"))
+    PLACE = "storage"
+    TITLE_WORDS = "The index file"
+    WAITING = "Measuring the index ..."
+
+    @staticmethod
+    def gather(engine: Engine) -> Storage:
+        """Everything about the file."""
+        return Storage(engine.status(), engine.tables(), engine.estimate())
+
+    def do_again(self) -> None:
+        """Measure again."""
+        self.look()
+
+    def subtitle(self, found: object, /) -> str:
+        """The size per chunk."""
+        if not isinstance(found, Storage) or not found.status.chunks:
+            return ""
+        return f"{found.status.db_bytes / found.status.chunks / 1000:.1f} KB a chunk"
+
+    def lines(self, found: object, width: int) -> list[Line]:
+        """Tables first."""
+        if not isinstance(found, Storage):
+            return []
+        status = found.status
+        written = text("Tables", width, "head")
+        for table in found.tables:
+            about = fit(table.about, max(0, width - 42))
+            written.append(
+                (
+                    [
+                        (f" {fit(table.name, 12)}", ""),
+                        (f"{table.rows:>12,} rows", ""),
+                        (f"{table.bytes / 1e6:>10.2f} MB  ", "strong"),
+                        (about, "muted"),
+                    ],
+                    table.name,
+                )
+            )
+        written += [*text("", width), *text("Files", width, "head")]
+        for file in status.storage:
+            written += text(f"{file.bytes / 1e6:>8.2f} MB  {home(one_line(file.path))} ({file.what})", width)
+        written += [*text("", width), *text("Who", width, "head")]
+        written += text(_who("The index is kept up to date by", status.keeper), width)
+        written += text(_who("It is written by", status.writer), width)
+        cost = found.estimate
+        price = ", price unknown" if cost.usd is None else f", {cost.usd:.4f} $" if cost.usd else ""
+        written += [
+            *text("", width),
+            *text("Making it anew", width, "head"),
+            *text(
+                f"{plural(cost.files, 'file')} into {plural(cost.chunks, 'chunk')}, {cost.to_embed:,} texts to embed, "
+                f"about {cost.seconds:,.0f} s{price}. Searches go on with the old one meanwhile.",
+                width,
+            ),
+        ]
+        return written
+
+
+def _who(what: str, writing: Writing | None) -> str:
+    if writing is None:
+        return f"{what} nobody at the moment."
+    since = time.strftime("%H:%M:%S", time.localtime(writing.since))
+    return f"{what} {'this app' if writing.ours else f'process {writing.pid}'}, since {since}."
+
+
+_BAR = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Flushes:
+    """What the view shows: sessions, the last used first, today's log and whether it is there."""
+
+    sessions: tuple[Nearness, ...]
+    folder: str
+    today: str
+    written: bool
+
+
+class SessionsView(ListingView):
+    """A bar a session."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("sessions"))
+    PLACE = "sessions"
+    TITLE_WORDS = "Sessions and their memory flush"
+    WAITING = "Reading the sessions ..."
+
+    @staticmethod
+    def gather(engine: Engine) -> Flushes:
+        """Every session of the agent."""
+        from memory_tui.openclaw import prompt, sessions
+        from memory_tui.openclaw.session_note import time_zone
+
+        config = engine.plan.config
+        now = dt.datetime.fromtimestamp(engine.now(), dt.UTC).astimezone(time_zone(config))
+        today = prompt.daily(now.date())
+        return Flushes(
+            sessions.near(config), str(sessions.folder(config.agent)), today, (engine.workspace / today).exists()
+        )
+
+    def do_again(self) -> None:
+        """Read the sessions again."""
+        self.look()
+
+    def subtitle(self, found: object, /) -> str:
+        """Whether today's log is there."""
+        if not isinstance(found, Flushes):
+            return ""
+        return f"{found.today} {'was written today' if found.written else 'is not written yet'}"
+
+    def lines(self, found: object, width: int) -> list[Line]:
+        """The last used first."""
+        if not isinstance(found, Flushes):
+            return []
+        if not found.sessions:
+            return [
+                *text("", width),
+                *text("No session of this agent has a transcript.", width, "strong"),
+                *text(f"They would be in {one_line(found.folder)}.", width, "muted"),
+            ]
+        written: list[Line] = []
+        for one in found.sessions:
+            decision = one.decision
+            style = "warn" if decision.flush else ""
+            written.append(
+                (
+                    [
+                        (f" {_bar(one)} ", style),
+                        (fit(one_line(one.session), 36), "strong"),
+                        (f"  used {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.modified))}", "muted"),
+                    ],
+                    one.session,
+                )
+            )
+            said = f"{'Flush now' if decision.flush else 'No flush'}: {decision.detail}."
+            flushed = (
+                ""
+                if one.flushed_at is None
+                else f" Flushed last at {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.flushed_at))}."
+            )
+            written += text(f"{said}{flushed}", width, style or "muted", _BAR + 3)
+        return written
+
+
+def _bar(one: Nearness) -> str:
+    """How much of the way to the flush is gone, as blocks; dots where nobody knows."""
+    decision = one.decision
+    if decision.flush:
+        return "█" * _BAR
+    if decision.tokens is None or decision.threshold <= 0:
+        return "·" * _BAR
+    full = min(_BAR, decision.tokens * _BAR // decision.threshold)
+    return "█" * full + "░" * (_BAR - full)
+
 
 NOTE_READ = "That was a note being read, not a question."
 NONE = "memory-tui mcp --log-recalls writes down what agents ask and get, on this machine only."
@@ -40,9 +365,9 @@ class RecallsView(ListingView):
     @staticmethod
     def gather(engine: Engine) -> Log:
         """The log of this workspace."""
-        from memory_tui.agent import recall_log
+        from memory_tui.recalls import recall_log
 
-        return recall_log.read(recall_log.place(engine.workspace))
+        return recall_log.read(recall_log.recall_log_path(engine.workspace))
 
     def do_again(self) -> None:
         """Read the log again."""
@@ -56,13 +381,13 @@ class RecallsView(ListingView):
             return f"{plural(len(log.entries), 'recall')}{unread}"
         return f"{len(self._shown(log)):,} of {plural(len(log.entries), 'recall')} with “{self._letters}”{unread}"
 
-    def _shown(self, log: Log) -> list[Entry]:
+    def _shown(self, log: Log) -> list[RecallEntry]:
         """The entries that hold the letters that were typed, the newest first."""
         return [entry for entry in reversed(log.entries) if self._letters.lower() in one_line(entry.query).lower()]
 
     def lines(self, found: object, width: int) -> list[Line]:
         """A line a recall."""
-        from memory_tui.agent.recall_lines import moment, replayed
+        from memory_tui.recalls.recalled_lines import moment, replayed
 
         log: Log = found  # type: ignore[assignment]
         if not log.entries:
@@ -86,15 +411,15 @@ class RecallsView(ListingView):
         return written or text(f"No recall holds “{self._letters}”; esc shows all.", width, "muted")
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> RecallEntry | None:
         """The recall under the cursor."""
         log: Log | None = self._found  # type: ignore[assignment]
         key = self.query_one(Rows).key
         return log.find(key) if log is not None and isinstance(key, str) and key else None
 
-    def _question(self) -> Entry | None:
+    def _question(self) -> RecallEntry | None:
         """The recall under the cursor, where it is a question; else why not is said."""
-        from memory_tui.agent.prompt import SEARCH
+        from memory_tui.openclaw.prompt import SEARCH
 
         entry = self.entry
         if entry is not None and entry.tool == SEARCH:
@@ -111,8 +436,8 @@ class RecallsView(ListingView):
         entry, tuning = self._question(), self.home.tuning
         if entry is None or tuning is None:
             return
-        from memory_tui.agent.recall_lines import taken_up
-        from memory_tui.agent.replay import settings_of
+        from memory_tui.recalls.recalled_lines import taken_up
+        from memory_tui.recalls.rerun import settings_of
 
         then = settings_of(entry, tuning.settings)
         self.home.turn(tuning.to(then))
@@ -128,7 +453,7 @@ class RecallsView(ListingView):
             return
 
         def ask(engine: Engine) -> Replay:
-            from memory_tui.agent.replay import replay
+            from memory_tui.recalls.rerun import replay
 
             return replay(engine, entry)
 
@@ -136,7 +461,7 @@ class RecallsView(ListingView):
 
     def do_filter(self) -> None:
         """Ask for letters, and show only the recalls that hold them."""
-        from memory_tui.tui.screens.prompt import Prompt
+        from memory_tui.tui.views.dialogs import Prompt
 
         def take(letters: str | None) -> None:
             if letters is not None:
@@ -163,7 +488,7 @@ class RecallsView(ListingView):
         return True
 
 
-def _got(entry: Entry) -> tuple[str, str]:
+def _got(entry: RecallEntry) -> tuple[str, str]:
     """What came back, in a few words, and its style."""
     if entry.hits:
         return plural(len(entry.hits), "hit"), ""

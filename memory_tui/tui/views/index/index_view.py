@@ -1,4 +1,4 @@
-"""View 3: the truth bar in full, every note that is not searchable as it is, and what happened."""
+"""View 3 is the index: its status, every note that is not fresh, what happened."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
-from memory_tui.events import Event
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.facts import Facts
-from memory_tui.tui.messages import Done
-from memory_tui.tui.paint import plural
-from memory_tui.tui.screens.base import View
-from memory_tui.tui.widgets.event_log import EventLog
-from memory_tui.tui.widgets.state import Attention, State
+from memory_tui.core.events import Event
+from memory_tui.tui.draw import plural
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.state import Facts
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.index_lists import Attention, EventLog, State
+from memory_tui.tui.workers import Done
 
 if TYPE_CHECKING:
-    from memory_tui.forecast import Estimate
+    from memory_tui.engine.costs import Estimate
 
 
 class IndexView(View):
@@ -76,7 +75,7 @@ class IndexView(View):
 
     def do_accept(self) -> None:
         """Forget the notes that vanished, after asking."""
-        from memory_tui.tui.screens.confirm import Confirm
+        from memory_tui.tui.views.dialogs import Confirm
 
         facts, engine = self.home.facts, self.home.engine
         if facts is None or engine is None:
@@ -122,8 +121,8 @@ class IndexView(View):
         """What indexing everything anew costs; nothing is indexed before the answer."""
         if done.kind != "estimate":
             return
-        from memory_tui.forecast import Estimate
-        from memory_tui.tui.screens.confirm import Confirm
+        from memory_tui.engine.costs import Estimate
+        from memory_tui.tui.views.dialogs import Confirm
 
         cost = done.value
         files = self.home.facts.on_disk if self.home.facts else 0

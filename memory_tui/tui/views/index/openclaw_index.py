@@ -1,4 +1,4 @@
-"""File by file, what OpenClaw's own index holds of the notes on disk."""
+"""OpenClaw's own index beside the notes on disk; it is only read."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
+from textual import on
 from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.widget import Widget
 
-from memory_tui.text.display import one_line, safe
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.paint import Piece, fit, fit_path, plural, wrapped
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.draw import Piece, fit, fit_path, plural, wrapped
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.index_lists import Statements, home
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.workers import Done
 
 if TYPE_CHECKING:
-    from memory_tui.index.compare_files import FileComparison
+    from memory_tui.engine.engine import Engine
+    from memory_tui.openclaw.compare import Comparison, FileComparison
+    from memory_tui.openclaw.host_index import TheirProblem
 
 SIGNS: Mapping[str, tuple[str, str, str]] = {
     "missing": ("○", "missing", "bad"),
@@ -123,3 +131,102 @@ class ComparedFiles(RowList):
             (fit(fit_path(safe(file.path), room), room), ""),
             (f"  {words}", "muted"),
         ]
+
+
+def _compare(engine: Engine) -> Comparison | TheirProblem:
+    from memory_tui.openclaw.compare import compare_configured
+
+    return compare_configured(engine.plan.config, engine.settings, engine.plan.roots)
+
+
+class CompareView(View):
+    """Over the view below; esc goes back there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))
+    PLACE = "compare"
+    AUTO_FOCUS = "#compared"
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The whole above the files."""
+        with Vertical(id="panes"):
+            yield Statements("OpenClaw's own index, read only", id="theirs")
+            yield ComparedFiles()
+
+    def more_places(self) -> tuple[str, ...]:
+        """A note can be under the cursor."""
+        return ("notes",)
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        super().on_mount()
+        self.do_compare()
+
+    def do_compare(self) -> None:
+        """Look again."""
+        self.query_one(Statements).say([("state", "Reading OpenClaw's index and the notes ...", "muted")])
+        self.query_one(ComparedFiles).show((), "")
+        self.home.bridge.work("compare", _compare)
+
+    def do_agreeing(self) -> None:
+        """Show or hide the files that agree."""
+        files = self.query_one(ComparedFiles)
+        files.turn()
+        self.say("Every file is listed." if files.everything else "Only files that differ are listed.")
+
+    def work_done(self, done: Done, /) -> None:
+        """Show what was found."""
+        if done.kind != "compare":
+            return
+        if done.error is not None:
+            self.query_one(Statements).say([("state", f"{done.error.message} {done.error.next_step}", "bad")])
+        else:
+            self._show(done.value)  # type: ignore[arg-type]
+        self.update_hints()
+
+    def _show(self, value: Comparison | TheirProblem) -> None:
+        from memory_tui.render import as_text
+
+        whole, files = self.query_one(Statements), self.query_one(ComparedFiles)
+        if value.state != "ok":
+            whole.say(
+                [
+                    (label.lower().removeprefix("their "), home(words), "warn" if label == "State" else "")
+                    for label, words in as_text.refusal(value)
+                ]
+            )
+            files.show((), "There is nothing to compare.")
+            return
+        whole.say(
+            [
+                *(
+                    (label.lower().removeprefix("their "), home(words), "")
+                    for label, words in as_text.statements(value)
+                ),
+                *(
+                    ("notice" if label == "Notice" else "differs", words, "warn")
+                    for label, words in as_text.objections(value)
+                ),
+            ]
+        )
+        files.show(value.files, f"OpenClaw's index has {plural(value.on_disk, 'note')} as they are on disk.")
+
+    @on(RowList.Chosen)
+    def _read(self, event: RowList.Chosen) -> None:
+        place = self.place_in_note()
+        if place is None or event.rows.id != "compared":
+            self.say("No file that is on disk is under the cursor, so there is nothing to read.")
+            return
+        from memory_tui.tui.views.notes.browse import ReaderView
+
+        self.app.push_screen(ReaderView(place[0], (place[1], place[2])))
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The first line of the note under the cursor, where it is on disk."""
+        file = self.query_one(ComparedFiles).file
+        known = {row.path for row in self.home.facts.rows} if self.home.facts else set()
+        return (file.path, 1, 1) if file is not None and file.path in known else None
+
+    def back(self) -> bool:
+        """Back to the view below."""
+        self.app.pop_screen()
+        return True

@@ -1,4 +1,4 @@
-"""Who makes the vectors: every provider with its state in words, what an index run would send, and who may get it."""
+"""The providers view: state, data sent, approval, test of each embedding provider."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
 
-from memory_tui.text.display import one_line
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.messages import Done
-from memory_tui.tui.paint import plural
-from memory_tui.tui.screens.listing import ListingView
-from memory_tui.tui.widgets.rows import Line, Rows, text
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui.draw import plural
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.views.index.index_details import ListingView
+from memory_tui.tui.widgets.rowlist import Line, Rows, text
+from memory_tui.tui.workers import Done
 
 if TYPE_CHECKING:
-    from memory_tui.consent import Agreement
-    from memory_tui.embed.links import LinkState
-    from memory_tui.engine import Engine
-    from memory_tui.forecast import Forecast
-    from memory_tui.overview import Status
+    from memory_tui.approval import Agreement
+    from memory_tui.engine.costs import Forecast
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import Status
+    from memory_tui.providers.chain_member import LinkState
 
 STATES: Mapping[str, tuple[str, str]] = {
     "in use": ("✓", "good"),
@@ -89,7 +89,7 @@ class SupplyView(ListingView):
 
     def do_agree(self) -> None:
         """Let the provider that waits for it have the notes, after asking."""
-        from memory_tui.tui.screens.confirm import Confirm
+        from memory_tui.tui.views.dialogs import Confirm
 
         found = self._found
         if not isinstance(found, Supply) or found.proposal is None:

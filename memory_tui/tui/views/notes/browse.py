@@ -1,8 +1,8 @@
-"""View 1: the notes by day to the left, the note under the cursor to the right."""
+"""View 1 is the list of notes beside the note under the cursor."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -11,18 +11,18 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.text.display import one_line
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.days import ABSENT
-from memory_tui.tui.facts import Facts
-from memory_tui.tui.screens.curating import CuratingView
-from memory_tui.tui.widgets.about_pane import AboutPane
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.note_page import ABSENT, Page
+from memory_tui.tui.state import Facts
+from memory_tui.tui.views.notes.note_actions import CuratingView
 from memory_tui.tui.widgets.file_tree import FileTree
-from memory_tui.tui.widgets.query_box import FilterInput
+from memory_tui.tui.widgets.note_side import AboutPane
+from memory_tui.tui.widgets.query import FilterInput
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
-    from memory_tui.overview import FileRow
+    from memory_tui.engine.status import FileRow
 
 
 class BrowseView(CuratingView):
@@ -148,7 +148,7 @@ class BrowseView(CuratingView):
         if self.absent is None:
             super().do_edit_here()
             return
-        from memory_tui.tui.screens.edit import EditView
+        from memory_tui.tui.views.notes.edit import EditView
 
         self.app.push_screen(EditView(self.absent, 1))
 
@@ -245,3 +245,52 @@ class BrowseView(CuratingView):
     def do_to_files(self) -> None:
         """From the filter to the list."""
         self.listed.focus()
+
+
+class ReaderView(CuratingView):
+    """One note over the view below."""
+
+    PLACE = "reader"
+    AUTO_FOCUS = "#reader"
+
+    def __init__(self, path: str, cited: tuple[int, int], words: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._first = (path, cited)
+        self._words = tuple(word.lower() for word in words)
+        """Of a transcript, the cited message that holds most of them is gone to: a chunk is many messages."""
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The reader alone."""
+        with Horizontal(id="panes"):
+            yield from self.compose_reader()
+
+    def on_mount(self) -> None:
+        """Ask for the note."""
+        super().on_mount()
+        path, cited = self._first
+        self.read(path, cited=cited)
+
+    def page_shown(self, page: Page) -> None:
+        """Of a transcript, go to the message that was meant."""
+        super().page_shown(page)
+        path, (first, last) = self._first
+        if page.whole and self._words and page.path == path and path.startswith("sessions/"):
+            said = [str(line).lower() for line in page.lines[first - 1 : last]]
+            held = [sum(word in line for word in self._words) for line in said]
+            self._words = ()
+            if any(held):
+                self.reader.cursor = first - 1 + held.index(max(held))
+
+    def go_to(self, path: str, line: int | None = None) -> bool:
+        """Any note can be shown here."""
+        known = {row.path for row in self.home.facts.rows} if self.home.facts else set()
+        if path not in known:
+            return False
+        self.read(path, line=line or 1)
+        return True
+
+    def back(self) -> bool:
+        """Drop what was marked and found, then back to the view below."""
+        if not self.leave_about() and not self.leave_text():
+            self.app.pop_screen()
+        return True

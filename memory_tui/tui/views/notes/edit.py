@@ -1,33 +1,139 @@
-"""A note in a plain editor: saved with what others wrote to it meanwhile, and nothing that was typed is lost."""
+"""The editor of a note saves only over the text it opened; drafts survive."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import Input, Static, TextArea
 
-from memory_tui.errors import MemoryTuiError
-from memory_tui.text.display import one_line
-from memory_tui.tui import planning
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.draft import Draft, visible
-from memory_tui.tui.screens.base import View
-from memory_tui.tui.screens.confirm import Confirm
-from memory_tui.tui.widgets.impact import Impact, QuestionInput
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui import note_changes
+from memory_tui.tui.draw import Piece, fit, fit_path, number
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.note_changes import Draft, visible
+from memory_tui.tui.views.dialogs import Confirm
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.query import Box
+from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done
-    from memory_tui.curate.unsaved import Typing
-    from memory_tui.engine import Engine
+    from memory_tui.curate.journal import Typing
+    from memory_tui.curate.what_if import Effect, Move
+    from memory_tui.engine.engine import Engine
+
+
+class QuestionInput(Box):
+    """The question whose answer is watched."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("watched"))
+    PLACES: ClassVar[tuple[str, ...]] = ("watched",)
+
+
+def mark(move: Move) -> tuple[str, str]:
+    """What becomes of a hit, and its style: new, out, =, or places up or down."""
+    if move.before is None:
+        return "new", "good"
+    if move.after is None:
+        return "out", "bad"
+    if move.place_before == move.place_after:
+        return "=", "muted"
+    return f"{move.place_before - move.place_after:+d}", "warn"
+
+
+def summary(effect: Effect) -> str:
+    """The effect in a few words."""
+    marks = [mark(move)[0] for move in effect.moves]
+    counts = [
+        (marks.count("new"), "new"),
+        (marks.count("out"), "out"),
+        (sum(word[0] in "+-" for word in marks), "moved"),
+        (marks.count("="), "as before"),
+    ]
+    said = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing is recalled, before or after"
+    return said + (f"; {effect.without_vector} new by words alone" if effect.without_vector else "")
+
+
+class Moves(RowList):
+    """The hits after saving, and those that are gone."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self) -> None:
+        super().__init__(id="moves")
+        self._moves: tuple[Move, ...] = ()
+        self._said = ""
+
+    def show(self, moves: tuple[Move, ...], said: str = "") -> None:
+        """List `moves`, or say something where there are none."""
+        self._moves, self._said = moves, said
+        self.rows_changed()
+
+    def count(self) -> int:
+        """Hits, or one sentence."""
+        return len(self._moves) or 1
+
+    def key_of(self, _row: int, /) -> Hashable:
+        """Looked at, not chosen."""
+        return None
+
+    def draw(self, row: int, _line: int, width: int, /) -> Iterable[Piece]:
+        """Place, change, score before and after, and where it stands."""
+        if not self._moves:
+            return [(fit(f" {self._said}", width), "muted")]
+        move = self._moves[row]
+        word, style = mark(move)
+        hit = move.after or move.before
+        if hit is None:
+            return []
+        scores = [number(each.score) if each else "  -  " for each in (move.before, move.after)]
+        where = f"{one_line(hit.chunk.path)}:{hit.chunk.start_line}-{hit.chunk.end_line}"
+        return [
+            (f" {move.place_after or '-':>2} ", "strong"),
+            (f"{word:>4} ", style),
+            (f" {scores[0]} → {scores[1]}  ", ""),
+            (fit_path(where, width - 26), "muted"),
+        ]
+
+
+class Impact(Vertical):
+    """The question and what becomes of its answer."""
+
+    def compose(self) -> ComposeResult:
+        """Question above hits."""
+        with Horizontal(id="asked"):
+            yield Static(" after saving, asked ", markup=False)
+            yield QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
+            yield Static("", id="verdict", markup=False)
+        yield Moves()
+
+    @property
+    def question(self) -> str:
+        """What is watched; empty when nothing is."""
+        return self.query_one(QuestionInput).value.strip()
+
+    def show(self, effect: Effect) -> None:
+        """Show what saving would do."""
+        self.query_one(Moves).show(effect.moves)
+        self.query_one("#verdict", Static).update(Content(f"{summary(effect)} "))
+
+    def say(self, sentence: str) -> None:
+        """Say why there is nothing to show."""
+        self.query_one(Moves).show((), one_line(sentence))
+        self.query_one("#verdict", Static).update("")
+
 
 MOST = 1_000_000
 """Bytes of the largest note that is edited here; larger ones are for $EDITOR."""
@@ -109,13 +215,13 @@ class EditView(View):
         )
         self._changed()
         self.home.typed_ahead.hold(self)
-        self.run("open", partial(planning.opened, path=self._path, most=MOST), self._opened, self._not_opened)
+        self.run("open", partial(note_changes.opened, path=self._path, most=MOST), self._opened, self._not_opened)
 
     def more_places(self) -> tuple[str, ...]:
         """Nothing but typing is done here."""
         return ()
 
-    def _opened(self, found: planning.Opened) -> None:
+    def _opened(self, found: note_changes.Opened) -> None:
         self.home.typed_ahead.let_go(self)
         self._before, shown, self._typing = found.before, found.shown, found.typing
         self._draft, self._beginning = Draft(shown), found.beginning
@@ -207,7 +313,7 @@ class EditView(View):
         text = self._draft.restored(self.query_one(EditArea).text)
         self.run(
             "impact",
-            partial(planning.impact, path=self._path, before=self._before, text=text, query=impact.question),
+            partial(note_changes.impact, path=self._path, before=self._before, text=text, query=impact.question),
             impact.show,
             lambda error: impact.say(f"{error.message} {error.next_step}"),
         )
@@ -233,7 +339,7 @@ class EditView(View):
             self._leave("Nothing was changed.")
             return
         text = self._draft.restored(self.query_one(EditArea).text)
-        self._write(partial(planning.saved, path=self._path, before=self._before, text=text, draft=self._kept_as))
+        self._write(partial(note_changes.saved, path=self._path, before=self._before, text=text, draft=self._kept_as))
 
     def _write(self, work: Callable[[Engine], Done]) -> None:
         self._writing = True
@@ -249,12 +355,12 @@ class EditView(View):
 
     def _refused(self, error: MemoryTuiError) -> None:
         self._writing = False
-        from memory_tui.curate.record import Conflict
+        from memory_tui.curate.changes import Conflict
 
         if not isinstance(error, Conflict):
             self.say(f"{error.message} {error.next_step}".strip())
             return
-        from memory_tui.tui.screens.resolve import Resolve
+        from memory_tui.tui.views.notes.resolve import Resolve
 
         self._kept_as = error.draft
         conflict = error
@@ -263,7 +369,7 @@ class EditView(View):
             if data is None:
                 self.say("Nothing was written; your text is still here, and kept as a draft.")
             else:
-                self._write(partial(planning.resolved, conflict=conflict, data=data))
+                self._write(partial(note_changes.resolved, conflict=conflict, data=data))
 
         self.app.push_screen(Resolve(conflict.views[0], f"Your text is kept as draft {error.draft}."), resolved)
 
@@ -290,7 +396,7 @@ class EditView(View):
                 self._forget()
                 if self._kept_as:
                     draft = self._kept_as
-                    self.home.bridge.work("forget draft", lambda engine: planning.forgotten(engine, draft))
+                    self.home.bridge.work("forget draft", lambda engine: note_changes.forgotten(engine, draft))
                 self.app.pop_screen()
 
         self.app.push_screen(

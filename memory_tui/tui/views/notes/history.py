@@ -1,4 +1,4 @@
-"""What was changed in the notes, newest first, with the difference each change made, and the way back."""
+"""The history lists changes of notes, newest first, with their differences."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 
-from memory_tui.curate.history import Commit
-from memory_tui.text.display import one_line
-from memory_tui.tui import past, planning
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.paint import Piece, fit
-from memory_tui.tui.past import Past
-from memory_tui.tui.screens.base import View
-from memory_tui.tui.widgets.diff_list import DiffList
+from memory_tui.core.sanitize import one_line
+from memory_tui.curate.git import Commit
+from memory_tui.tui import note_changes, note_info
+from memory_tui.tui.draw import Piece, fit
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.note_info import Past
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.note_side import DiffList
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done
-    from memory_tui.curate.journal import Entry
+    from memory_tui.curate.journal import JournalEntry
 
 
 class Changes(RowList):
@@ -45,7 +45,7 @@ class Changes(RowList):
         self.rows_changed(key)
 
     @property
-    def entry(self) -> Entry | Commit | None:
+    def entry(self) -> JournalEntry | Commit | None:
         """What is under the cursor."""
         return self._past.entries[self.cursor] if 0 <= self.cursor < len(self._past.entries) else None
 
@@ -77,7 +77,7 @@ class Changes(RowList):
         state, style = self._state(entry)
         return [when, (f" {entry.kind}  ", "muted"), (state, style)]
 
-    def _state(self, entry: Entry) -> tuple[str, str]:
+    def _state(self, entry: JournalEntry) -> tuple[str, str]:
         if entry.state == "draft":
             return "not written, kept", "warn"
         if entry.id in self._past.undoable:
@@ -111,7 +111,7 @@ class HistoryView(View):
         self._look()
 
     def _look(self) -> None:
-        self.run("past", partial(past.past, path=self._path), self._came)
+        self.run("past", partial(note_info.past, path=self._path), self._came)
 
     def _came(self, found: Past) -> None:
         changes = self.query_one(Changes)
@@ -127,7 +127,7 @@ class HistoryView(View):
         if entry is not None:
             self.run(
                 "difference",
-                partial(past.difference, entry=entry, path=self._path),
+                partial(note_info.difference, entry=entry, path=self._path),
                 self.query_one("#difference", DiffList).show,
             )
         self.update_hints()
@@ -150,7 +150,7 @@ class HistoryView(View):
             self.say("Only changes made with memory-tui are taken back here; a commit is for git.")
             return
         number = entry.id
-        from memory_tui.tui.screens.preview import Planned, Preview
+        from memory_tui.tui.views.dialogs import Planned, Preview
 
         def show(planned: Planned) -> None:
             self.app.push_screen(Preview(planned, kind.capitalize()), answered)
@@ -159,14 +159,14 @@ class HistoryView(View):
             if answer == "yes":
                 self.home.bridge.writes += 1
                 self.run(
-                    f"write {self.home.bridge.writes}", partial(planning.step, kind=kind, number=number), self._done
+                    f"write {self.home.bridge.writes}", partial(note_changes.step, kind=kind, number=number), self._done
                 )
 
-        self.run("plan", partial(planning.stepped, kind=kind, number=number), show)
+        self.run("plan", partial(note_changes.stepped, kind=kind, number=number), show)
 
     def do_commit(self) -> None:
         """Commit the note, when it is wanted."""
-        from memory_tui.tui.screens.ask import Ask
+        from memory_tui.tui.views.dialogs import Ask
 
         path = self._path
         if path is None:
@@ -177,7 +177,7 @@ class HistoryView(View):
             if message:
                 self.home.bridge.writes += 1
                 self.run(
-                    f"write {self.home.bridge.writes}", partial(past.commit, path=path, message=message), committed
+                    f"write {self.home.bridge.writes}", partial(note_info.commit, path=path, message=message), committed
                 )
 
         def committed(sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""What changes notes from a view with a reader: every change is shown first, and `u` takes it back."""
+"""Note actions change notes from any view with a reader."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import MemoryTuiError
-from memory_tui.text.display import one_line
-from memory_tui.tui import planning
-from memory_tui.tui.planning import Carry, Make
-from memory_tui.tui.screens.base import T
-from memory_tui.tui.screens.note import NoteView
-from memory_tui.tui.screens.preview import Planned, Preview
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui import note_changes
+from memory_tui.tui.note_changes import Carry, Make
+from memory_tui.tui.views.dialogs import Planned, Preview
+from memory_tui.tui.views.notes.note_pane import NoteView
+from memory_tui.tui.views.view import T
 
 if TYPE_CHECKING:
+    from memory_tui.curate.changes import Change
     from memory_tui.curate.curator import Done
-    from memory_tui.curate.record import Change
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
 ARCHIVE_DAYS = 90
 """Logs older than this are offered for the archive."""
@@ -46,7 +46,7 @@ class CuratingView(NoteView):
 
     def propose(self, make: Make) -> None:
         """Plan what `make` asks for, show it, and make it when it is wanted."""
-        self.run("plan", planning.plan_of(make), self._show)
+        self.run("plan", note_changes.plan_of(make), self._show)
 
     def _show(self, planned: Planned) -> None:
         def answered(answer: str | None) -> None:
@@ -57,7 +57,7 @@ class CuratingView(NoteView):
 
     def apply(self, change: Change, then: Callable[[Done], None] | None = None) -> None:
         """Make `change`; what it did is said."""
-        self._write(planning.applied(change), then or self._made)
+        self._write(note_changes.applied(change), then or self._made)
 
     def _write(self, work: Callable[[Engine], T], then: Callable[[T], None]) -> None:
         """Do `work`, which newer work does not replace."""
@@ -65,18 +65,18 @@ class CuratingView(NoteView):
         self.run(f"write {self.home.bridge.writes}", work, then, self._refused)
 
     def _refused(self, error: MemoryTuiError) -> None:
-        from memory_tui.curate.record import Conflict
+        from memory_tui.curate.changes import Conflict
 
         if not isinstance(error, Conflict):
             self.say(f"{error.message} {error.next_step}".strip())
             return
-        from memory_tui.tui.screens.resolve import Resolve
+        from memory_tui.tui.views.notes.resolve import Resolve
 
         conflict = error
 
         def resolved(data: bytes | None) -> None:
             if data is not None:
-                self._write(partial(planning.resolved, conflict=conflict, data=data), self._made)
+                self._write(partial(note_changes.resolved, conflict=conflict, data=data), self._made)
 
         kept = f"What you wanted is kept as draft {conflict.draft}." if conflict.draft else ""
         self.app.push_screen(Resolve(conflict.views[0], kept), resolved)
@@ -113,7 +113,7 @@ class CuratingView(NoteView):
         lines = self._lines()
         if lines is None:
             return
-        from memory_tui.tui.screens.picker import Picker
+        from memory_tui.tui.views.dialogs import Picker
 
         def chosen(target: str | None) -> None:
             if target:
@@ -124,7 +124,7 @@ class CuratingView(NoteView):
         self.app.push_screen(Picker("Move to which note?", names, new="a new note"), chosen)
 
     def _carry(self, carry: Carry) -> None:
-        self.run("plan", partial(planning.carried, carry=carry), partial(self._show_carried, carry))
+        self.run("plan", partial(note_changes.carried, carry=carry), partial(self._show_carried, carry))
 
     def _show_carried(self, carry: Carry, planned: Planned) -> None:
         def answered(answer: str | None) -> None:
@@ -132,7 +132,7 @@ class CuratingView(NoteView):
                 case "yes":
                     self.apply(planned.change)
                 case "h":
-                    self.run("plan", partial(planning.headings, carry=carry), partial(self._choose_heading, carry))
+                    self.run("plan", partial(note_changes.headings, carry=carry), partial(self._choose_heading, carry))
                 case "m":
                     self._carry(carry.moved())
                 case _:
@@ -145,7 +145,7 @@ class CuratingView(NoteView):
     def _choose_heading(self, carry: Carry, titles: list[str]) -> None:
         from dataclasses import replace
 
-        from memory_tui.tui.screens.picker import Picker
+        from memory_tui.tui.views.dialogs import Picker
 
         def chosen(title: str | None) -> None:
             self._carry(replace(carry, to=title or carry.to))
@@ -169,7 +169,7 @@ class CuratingView(NoteView):
     # --- notes ---------------------------------------------------------------------------------------------------
 
     def _rename(self, path: str) -> None:
-        from memory_tui.tui.screens.ask import Ask
+        from memory_tui.tui.views.dialogs import Ask
 
         def named(new: str | None) -> None:
             if new and new != path:
@@ -181,7 +181,7 @@ class CuratingView(NoteView):
 
     def do_new_note(self) -> None:
         """Begin a topic note."""
-        from memory_tui.tui.screens.ask import Ask
+        from memory_tui.tui.views.dialogs import Ask
 
         def titled(title: str | None) -> None:
             if title:
@@ -208,9 +208,9 @@ class CuratingView(NoteView):
         since = self.home.started
 
         def work(engine: Engine) -> Done | Planned:
-            if planning.begun_since(engine, kind, since):
-                return planning.step(engine, kind)
-            return planning.stepped(engine, kind)
+            if note_changes.begun_since(engine, kind, since):
+                return note_changes.step(engine, kind)
+            return note_changes.stepped(engine, kind)
 
         def then(outcome: Done | Planned) -> None:
             if isinstance(outcome, Planned):
@@ -220,7 +220,7 @@ class CuratingView(NoteView):
 
         def answered(answer: str | None) -> None:
             if answer == "yes":
-                self._write(partial(planning.step, kind=kind), partial(self._stepped, kind))
+                self._write(partial(note_changes.step, kind=kind), partial(self._stepped, kind))
 
         self._write(work, then)
 
@@ -231,14 +231,14 @@ class CuratingView(NoteView):
 
     def do_history(self) -> None:
         """What was changed in this note."""
-        from memory_tui.tui.screens.history import HistoryView
+        from memory_tui.tui.views.notes.history import HistoryView
 
         page = self.reader.page
         self.app.push_screen(HistoryView(page.path if page else None))
 
     def do_edit_here(self) -> None:
         """Edit the note on screen."""
-        from memory_tui.tui.screens.edit import EditView
+        from memory_tui.tui.views.notes.edit import EditView
 
         page = self.reader.page
         if page is not None:

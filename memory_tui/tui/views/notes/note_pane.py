@@ -1,4 +1,4 @@
-"""What every view with a reader has: showing notes, looking for text in them, and the way back along links."""
+"""The note pane shows notes, finds text in them, follows links back."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.errors import MemoryTuiError
-from memory_tui.tui import about
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.facts import Facts
-from memory_tui.tui.finding import MOST, Match, find_in
-from memory_tui.tui.page import Page
-from memory_tui.tui.screens.base import View
-from memory_tui.tui.widgets.about_pane import AboutPane
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.tui import note_info
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.note_page import MOST, Match, Page, find_in
+from memory_tui.tui.state import Facts
+from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.file_tree import state_word
-from memory_tui.tui.widgets.query_box import FindInput
+from memory_tui.tui.widgets.note_side import AboutPane
+from memory_tui.tui.widgets.query import FindInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine
-
+    from memory_tui.engine.engine import Engine
 
 BROAD = 116
 """Columns from which on there is room beside the reader."""
@@ -45,7 +43,7 @@ class NoteView(View):
         self._asked_for = ""
         self._cited: tuple[int, int] | None = None
         self._line: int | None = None
-        self.told: about.About | None = None
+        self.told: note_info.About | None = None
         self._trail: list[tuple[str, int]] = []
 
     def compose_reader(self) -> Iterable[Widget]:
@@ -114,7 +112,7 @@ class NoteView(View):
         self.query_one(AboutPane).show(self._own_facts(page))
         if page.whole:
             here = self.home.recalled.lines(page.path)
-            self.run("about", partial(about.gather, page=page, here=here), self._about_came, self._nothing_known)
+            self.run("about", partial(note_info.gather, page=page, here=here), self._about_came, self._nothing_known)
 
     def facts_changed(self, _facts: Facts, /) -> None:
         """State, age and size of the note that is shown may be other ones now."""
@@ -130,17 +128,17 @@ class NoteView(View):
         if page is not None and page.whole and self.home.engine is not None:
             self.page_shown(page)
 
-    def _own_facts(self, page: Page) -> list[about.Row]:
+    def _own_facts(self, page: Page) -> list[note_info.Row]:
         facts = self.home.facts
         file = next((row for row in facts.rows if row.path == page.path), None) if facts else None
-        return about.of_file(file, facts.aging, len(page.lines), state_word(file)) if facts and file else []
+        return note_info.of_file(file, facts.aging, len(page.lines), state_word(file)) if facts and file else []
 
     def _nothing_known(self, error: MemoryTuiError) -> None:
         page = self.reader.page
         if page is not None:
-            self.query_one(AboutPane).show([*self._own_facts(page), about.Row("more", error.message, "bad")])
+            self.query_one(AboutPane).show([*self._own_facts(page), note_info.Row("more", error.message, "bad")])
 
-    def _about_came(self, told: about.About) -> None:
+    def _about_came(self, told: note_info.About) -> None:
         page = self.reader.page
         if page is not None and page.path == told.path:
             self.told = told
@@ -182,7 +180,7 @@ class NoteView(View):
             self._choose_link(dict(leads))
 
     def _choose_link(self, leads: dict[str, int]) -> None:
-        from memory_tui.tui.screens.picker import Picker
+        from memory_tui.tui.views.dialogs import Picker
 
         def go(path: str | None) -> None:
             if path is not None:
@@ -286,7 +284,7 @@ class NoteView(View):
 
     def do_pick(self) -> None:
         """Open a note by a few letters."""
-        from memory_tui.tui.screens.picker import Picker
+        from memory_tui.tui.views.dialogs import Picker
 
         def go(path: str | None) -> None:
             if path is not None:

@@ -1,4 +1,4 @@
-"""A note that somebody else changed too: base, mine and theirs, and a choice for each place where they touch."""
+"""A conflict is resolved part by part: base, mine, the other side's."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from memory_tui.text.display import one_line, safe
-from memory_tui.tui.paint import Piece, fit, wrapped
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.draw import Piece, fit, wrapped
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
+    from memory_tui.curate.changes import ThreeWay
     from memory_tui.curate.merge import Hunk
-    from memory_tui.curate.record import ThreeWay
 
 Side = Literal["mine", "theirs", "both"]
 

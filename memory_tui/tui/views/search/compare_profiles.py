@@ -1,4 +1,4 @@
-"""Two rankings of the same evidence side by side: who is recalled by both, who only on one side, and why not."""
+"""Two rankings of the same evidence side by side."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from textual import on
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from memory_tui import profiles
+from memory_tui.core import profiles
+from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.search.trace import Candidate, Trace
-from memory_tui.text.display import one_line, safe
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.paint import Piece, fit, fit_path
-from memory_tui.tui.screens.base import View
-from memory_tui.tui.session import dated
+from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.tuning import dated
+from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.results import perfect, score_bar
-from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.tui.widgets.rows import Line, Rows, text
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 
 if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
     from memory_tui.search.evidence import Evidence
-    from memory_tui.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +183,7 @@ class SidesView(View):
     def _read(self) -> None:
         pair = self.pair
         if pair is not None:
-            from memory_tui.tui.screens.reader import ReaderView
+            from memory_tui.tui.views.notes.browse import ReaderView
 
             chunk = pair.candidate.chunk
             self.app.push_screen(ReaderView(chunk.path, (chunk.start_line, chunk.end_line)))

@@ -1,27 +1,143 @@
-"""The noise floor: what unrelated questions score, on one axis with what is right and with the hits on screen."""
+"""The lab: reports on noise, decay, knob search, with progress, with a stop key."""
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual import on
 from textual.binding import BindingType
+from textual.widget import Widget
 
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.core.settings import BY_KEY
 from memory_tui.explain import wording
-from memory_tui.settings import BY_KEY
-from memory_tui.tui import paint
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.bridge import Tell
-from memory_tui.tui.measuring import Noise, measure_noise
-from memory_tui.tui.paint import Piece, fit
-from memory_tui.tui.screens.report import Report
-from memory_tui.tui.session import stepped
-from memory_tui.tui.widgets.rows import Line, text
+from memory_tui.explain.wording import turn
+from memory_tui.tui import draw
+from memory_tui.tui.draw import Piece, fit, fit_path, plural
+from memory_tui.tui.judging import Faded, Noise, Progress, find_fading, measure_noise, search_knobs
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.tuning import dated, stepped
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+from memory_tui.tui.workers import Tell, Worked
 
 if TYPE_CHECKING:
+    from memory_tui.explain.decay import Fading
     from memory_tui.explain.noise import NoiseFloor, Trade
-    from memory_tui.tui.screens.judging import Judging
+    from memory_tui.tui.views.search.search_judge import Judging
+    from memory_tui.tune.knob_search import Outcome
+
+
+class Report(View):
+    """A list over the search view; subclasses say what to work out, and write the lines."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("report"))
+    PLACE = "report"
+    AUTO_FOCUS = "#report"
+    KIND = ""
+    """The kind of its work, for the bridge."""
+    TITLE = ""
+    ABOUT_NOTES = False
+    """Whether the cursor stands on places in notes."""
+
+    def __init__(self, search: Judging) -> None:
+        super().__init__()
+        self.search = search
+        self._request = 0
+        self._progress = ""
+        self._error: MemoryTuiError | None = None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The list alone."""
+        yield Rows(id="report")
+
+    def on_mount(self) -> None:
+        """Begin."""
+        super().on_mount()
+        self.tuned()
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """Work it out for the knobs as they are now."""
+        del keep
+        run = self.work()
+        if run is not None:
+            self._error = None
+            self._request = self.home.bridge.follow(self.KIND, run)
+        self.show()
+
+    def work(self) -> Callable[[Tell], object] | None:
+        """What a worker thread does; None when there is nothing to work out."""
+        raise NotImplementedError
+
+    def came(self, value: object) -> None:
+        """A result, or part of it."""
+        raise NotImplementedError
+
+    def lines(self, width: int) -> Sequence[Line]:
+        """The report, as far as it is known."""
+        raise NotImplementedError
+
+    def subtitle(self) -> str:
+        """What stands in the lower edge of the frame when nothing is under way."""
+        return ""
+
+    def worked(self, event: Worked) -> None:
+        """Progress, parts, the result, or why there is none."""
+        if event.kind != self.KIND or event.number != self._request:
+            return
+        if isinstance(event.value, Progress):
+            self._progress = event.value.words
+        elif event.error is not None:
+            self._error = event.error
+        elif event.value is not None:
+            self.came(event.value)
+        if event.done:
+            self._progress = ""
+        self.show()
+
+    def show(self) -> None:
+        """Bring the list up to date."""
+        self.query_one(Rows).show(
+            self._written, self.TITLE, f"{self._progress} ...  esc stops" if self._progress else self.subtitle()
+        )
+        self.update_hints()
+
+    def _written(self, width: int) -> Sequence[Line]:
+        if self._error is not None:
+            return [
+                *text("", width),
+                *text(one_line(self._error.message), width, "strong"),
+                *text(one_line(self._error.next_step), width, "muted"),
+            ]
+        return self.lines(width)
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        """Another row is under the cursor."""
+        event.stop()
+        self.update_hints()
+
+    def do_undo(self) -> None:
+        """Undo the last step."""
+        self.take_back()
+
+    def more_places(self) -> tuple[str, ...]:
+        """A report's own keys, those of a note where rows are about notes, then those of all reports."""
+        return (self.PLACE, "notes", "report") if self.ABOUT_NOTES else (self.PLACE, "report")
+
+    def more_context(self) -> dict[str, bool]:
+        """Whether there is something to undo."""
+        return {"undo": bool(self.home.tuning and self.home.tuning.past)}
+
+    def back(self) -> bool:
+        """Stop what is under way, and back to the search."""
+        self.home.bridge.drop(self.KIND)
+        self.app.pop_screen()
+        return True
+
 
 FLOOR = BY_KEY["query.minScore"]
 BUCKETS = 20
@@ -111,7 +227,7 @@ class NoiseView(Report):
                     [
                         (f" {at / BUCKETS:4.2f}  ", "muted"),
                         (_bar(NONSENSE, counts[0][at], most, room), "bad"),
-                        (_bar(paint.TEXT, counts[1][at], most, room), "good"),
+                        (_bar(draw.TEXT, counts[1][at], most, room), "good"),
                         (f"{passing.nonsense:4.0%} {passing.related:4.0%}   ", "muted"),
                         (hits.get(at, ""), "strong"),
                     ],
@@ -187,3 +303,191 @@ def _bar(glyph: str, count: int, most: int, room: int) -> str:
         return " " * room
     length = max(1, round(count / most * (room - 5)))
     return f"{glyph * length} {count}".ljust(room)
+
+
+HORIZON = 90
+DECAY = "query.hybrid.temporalDecay.enabled"
+
+
+class FadingView(Report):
+    """A row a hit, soonest first; enter reads the note."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("fading"))
+    PLACE = "fading"
+    KIND = "fading"
+    ABOUT_NOTES = True
+    TITLE = f"Fading within {HORIZON} days"
+
+    def __init__(self, search: Judging) -> None:
+        super().__init__(search)
+        self.faded: Faded | None = None
+
+    def work(self) -> Callable[[Tell], object] | None:
+        """The question on screen first, then the saved ones whose evidence is there."""
+        tuning = self.home.tuning
+        if tuning is None:
+            return None
+        answer, desk = self.search.answer, self.search.desk
+        evidences = [answer.evidence] if answer is not None else []
+        evidences += [case.evidence for case in desk.cases.values() if case.query.text != self.search.question]
+        return find_fading(tuning.settings, [dated(evidence, tuning.days) for evidence in evidences], HORIZON)
+
+    def came(self, value: object) -> None:
+        """What is known by now."""
+        if isinstance(value, Faded):
+            self.faded = value
+
+    def subtitle(self) -> str:
+        """How many questions were looked at."""
+        return f"over {plural(self.faded.questions, 'question')}" if self.faded is not None else ""
+
+    def more_context(self) -> dict[str, bool]:
+        """Whether decay is on besides."""
+        return {**super().more_context(), "ages": self._ages}
+
+    @property
+    def _ages(self) -> bool:
+        tuning = self.home.tuning
+        return tuning is not None and tuning.settings.on(DECAY)
+
+    def lines(self, width: int) -> Sequence[Line]:
+        """Why nothing fades, or the list."""
+        if self.home.tuning is not None and not self._ages:
+            return [
+                *text("Nothing fades: decay is off, so age does not count.", width, "strong"),
+                *text("a switches decay on, to see what it would take; u takes that back.", width, "muted"),
+            ]
+        if self.faded is None:
+            return text("Looking at the days ahead ...", width, "muted")
+        if not self.faded.found:
+            return text(f"Nothing that is recalled now is lost to age within {HORIZON} days.", width, "strong")
+        head = f" {'when':<16}{'place':<7}{'note':<32}then"
+        return [
+            ([(fit(head, width), "muted")], None),
+            *(self._row(number, fade, width) for number, fade in enumerate(self.faded.found)),
+        ]
+
+    def _row(self, number: int, fade: Fading, width: int) -> Line:
+        start = dt.datetime.fromtimestamp(self._now, dt.UTC).date()
+        when = f"in {fade.days} d, {start + dt.timedelta(days=fade.days):%b %d}" if fade.days else "lost already"
+        lines = f":{fade.chunk.start_line}-{fade.chunk.end_line}"
+        place = fit_path(safe(fade.chunk.path), 31 - len(lines)) + lines
+        ordinal = wording.ordinal(fade.place)
+        pieces: list[Piece] = [
+            (f" {fit(when, 16)}", "bad" if not fade.days else "warn" if fade.days <= 30 else ""),
+            (fit(ordinal if fade.days else f"({ordinal})", 7), ""),
+            (fit(place, 32), ""),
+        ]
+        reason = one_line(wording.reason(fade.verdict))
+        pieces.append((f"{reason}  ", "muted"))
+        room = width - 57 - len(reason) - 2
+        return [*pieces, (fit(one_line(fade.query, 200), room) if room > 8 else "", "muted")], number
+
+    @property
+    def _now(self) -> float:
+        engine, tuning = self.home.engine, self.home.tuning
+        return (engine.now() if engine else 0.0) + (tuning.days if tuning else 0) * 86_400
+
+    @property
+    def fade(self) -> Fading | None:
+        """The hit under the cursor."""
+        key = self.query_one(Rows).key
+        return self.faded.found[key] if self.faded is not None and isinstance(key, int) else None
+
+    def do_apply(self) -> None:
+        """Switch decay on, to see what it takes."""
+        tuning = self.home.tuning
+        if tuning is not None:
+            self.home.turn(tuning.set(DECAY, True))
+
+    @on(RowList.Chosen)
+    def _read(self) -> None:
+        fade = self.fade
+        if fade is not None:
+            from memory_tui.tui.views.notes.browse import ReaderView
+
+            self.app.push_screen(ReaderView(fade.chunk.path, (fade.chunk.start_line, fade.chunk.end_line)))
+
+    def do_open(self) -> None:
+        """Read the note at the lines of the hit."""
+        self._read()
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The chunk under the cursor."""
+        fade = self.fade
+        return (fade.chunk.path, fade.chunk.start_line, fade.chunk.end_line) if fade is not None else None
+
+    def line_in_note(self) -> int:
+        """Its first line."""
+        return self.fade.chunk.start_line if self.fade is not None else 1
+
+
+METRIC = "ndcg@10"
+PAIRED = "query.hybrid.textWeight"
+"""Named with its partner, so not by itself."""
+
+
+class SweepView(Report):
+    """What the search of the knobs found; a applies it as one step."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("sweep"))
+    PLACE = "sweep"
+    KIND = "sweep"
+    TITLE = "Better knobs by your labels"
+
+    def __init__(self, search: Judging) -> None:
+        super().__init__(search)
+        self.outcome: Outcome | None = None
+        self._applied = False
+
+    def work(self) -> Callable[[Tell], object] | None:
+        """Search from the knobs as they are when the report is opened."""
+        engine, tuning, desk = self.home.engine, self.home.tuning, self.search.desk
+        if engine is None or tuning is None or self.outcome is not None or self._progress:
+            return None
+        return search_knobs(engine, tuning.settings, desk.judged, tuple(desk.cases.values()), METRIC)
+
+    def came(self, value: object) -> None:
+        """The outcome."""
+        self.outcome = cast("Outcome", value)
+
+    def subtitle(self) -> str:
+        """What is raised."""
+        return f"raising {METRIC}; half of the questions are held out"
+
+    def lines(self, width: int) -> Sequence[Line]:
+        """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
+        if self.outcome is None:
+            return text("Knobs are tried on one half of the saved questions; the other half judges.", width, "muted")
+        from memory_tui.render import evaluation
+        from memory_tui.tune.knob_search import Better
+
+        found = self.outcome
+        better = isinstance(found, Better)
+        rows = [*text("", width), *text(evaluation.verdict(found), width, "good" if better else "strong"), ([], None)]
+        for key, value in found.changes.items():
+            if key != PAIRED:
+                said = turn(key, value) if better else f"not: {turn(key, value)}"
+                rows += text(said, width, "strong" if better else "muted", 3)
+        if better:
+            rows += text("a applies this as one step; u takes it back.", width, "muted", 3)
+        if not found.changes and not better:
+            rows += text("Judge more hits with v: questions with a right line are what is needed.", width, "muted")
+        # The table of the command line, without its verdict and its options.
+        table = [line for line in evaluation.outcome_lines(found) if "--set" not in line][1:]
+        return [
+            *rows,
+            ([], None),
+            *((([(f"  {one_line(line) if not line.startswith(' ') else line}", "")]), None) for line in table),
+        ]
+
+    def do_apply(self) -> None:
+        """Turn the knobs as the outcome says."""
+        from memory_tui.tune.knob_search import Better
+
+        tuning, found = self.home.tuning, self.outcome
+        if not isinstance(found, Better) or tuning is None:
+            self.say("There is no evidence for other knobs, so there is nothing to apply.")
+            return
+        self.home.turn(tuning.to(found.settings))
+        self.say("The knobs are set as found. u takes it back.")

@@ -1,4 +1,4 @@
-"""View 2: ask, see who is recalled and who is not, see why, and turn the knobs."""
+"""View 2 is the search: ask, see the hits, see why, turn the knobs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 
-from memory_tui.errors import MemoryTuiError
-from memory_tui.events import Event, IndexChanged, SyncFinished
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.events import Event, IndexChanged, SyncFinished
+from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain.why import answered_by
-from memory_tui.text.display import one_line, safe
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.facts import Facts
-from memory_tui.tui.screens.explaining import Explaining
-from memory_tui.tui.session import Answer
-from memory_tui.tui.widgets.funnel import WORDS, Cut, Funnel, cuts, lost_at
-from memory_tui.tui.widgets.query_box import QueryBox
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.state import Facts
+from memory_tui.tui.tuning import Answer
+from memory_tui.tui.views.search.search_explain import Explaining
+from memory_tui.tui.widgets.query import WORDS, Cut, Funnel, QueryBox, cuts, lost_at
 from memory_tui.tui.widgets.results import Results, legend
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
@@ -29,8 +28,7 @@ from memory_tui.tui.widgets.why_pane import WhyPane
 
 if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
-    from memory_tui.workspace.presence import RootState
-
+    from memory_tui.workspace.root_state import RootState
 
 INVITATION = "Type a question; the answer appears while you type."
 HOW = "Hits that the agent would get come first; below a line stand those that lost, each with the reason."
@@ -279,7 +277,7 @@ class SearchView(Explaining):
     def _open_reader(self) -> None:
         hit = self.query_one(Results).hit
         if hit is not None:
-            from memory_tui.tui.screens.reader import ReaderView
+            from memory_tui.tui.views.notes.browse import ReaderView
 
             words = self.trace.plan.words if self.trace else ()
             self.app.push_screen(ReaderView(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line), words))

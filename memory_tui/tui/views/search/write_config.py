@@ -1,4 +1,4 @@
-"""What writing the tuned knobs would change in the configuration, shown before anything is written."""
+"""Tuned knobs are shown as a change of the configuration before they are written."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.binding import BindingType
 
-from memory_tui.text.display import one_line, safe
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.bridge import Tell
-from memory_tui.tui.measuring import propose_write
-from memory_tui.tui.screens.report import Report
-from memory_tui.tui.widgets.rows import Line, text
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.judging import propose_write
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.views.search.lab import Report
+from memory_tui.tui.widgets.rowlist import Line, text
+from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
-    from memory_tui.config.writing import Written
-    from memory_tui.engine import Engine
-    from memory_tui.errors import MemoryTuiError
-    from memory_tui.tui.screens.judging import Judging
-    from memory_tui.tui.session import Tuning
-    from memory_tui.tune.patch import Patch
+    from memory_tui.config.config_write import Written
+    from memory_tui.core.errors import MemoryTuiError
+    from memory_tui.engine.engine import Engine
+    from memory_tui.tui.tuning import Tuning
+    from memory_tui.tui.views.search.search_judge import Judging
+    from memory_tui.tune.config_patch import Patch
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class WriteView(Report):
 
     def came(self, value: object) -> None:
         """The difference; or what was written."""
-        from memory_tui.tune.patch import Patch
+        from memory_tui.tune.config_patch import Patch
 
         if not isinstance(value, Patch):
             return
@@ -65,7 +65,7 @@ class WriteView(Report):
         found = self.patch
         if found is None:
             return text("Reading the configuration ...", width, "muted")
-        from memory_tui.tune.patch import summary
+        from memory_tui.tune.config_patch import summary
 
         if not found.changes:
             rows = text("Nothing differs from what is written already.", width, "strong")
@@ -116,10 +116,10 @@ class WriteView(Report):
         last = tuning.writes[-1]
 
         def restore(engine: Engine) -> None:
-            from memory_tui.config import writing
+            from memory_tui.config import config_write
 
             for file in reversed(last.files):
-                writing.undo(file)
+                config_write.undo(file)
             engine.reread()
 
         def restored(_: None) -> None:
