@@ -46,8 +46,10 @@ for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
     os.environ.pop(_name.upper(), None)
 
 import pytest  # noqa: E402 - after the environment is set
-from helpers_time import LONG  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
+
+from tests.support.paths import SHARED  # noqa: E402
+from tests.support.waiting import LONG  # noqa: E402
 
 # The same examples in every run, and none against the clock: a change is judged by what it did, not by the dice or by
 # the load of the machine. `HYPOTHESIS_PROFILE=explore pytest` rolls new ones.
@@ -56,7 +58,6 @@ settings.register_profile("steady", derandomize=True, database=None, **_UNHURRIE
 settings.register_profile("explore", print_blob=True, **_UNHURRIED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 PLACES = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 
 

@@ -24,16 +24,17 @@ from pathlib import Path
 from corpus import questions, write
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parents[1]))
 
-MODEL = HERE.parents[2] / "shared" / "data" / "models" / "all-MiniLM-L6-v2-q8_0.gguf"
+from tests.support.paths import MODEL  # noqa: E402 - the checkout is no installed package
+
 WAIT_MS = 50
 AT_ONCE = 4
 
 SERVER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-import provider_server as server
+from tests.support import provider_server as server
 wait, mode = float(sys.argv[2]), sys.argv[3]
 known = {}
 def slow(handler, asked):
@@ -59,7 +60,7 @@ class Server:
 
     def __init__(self, wait: float, mode: str = "well") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(HERE.parent), str(wait / 1000), mode],
+            [sys.executable, "-c", SERVER, str(HERE.parents[1]), str(wait / 1000), mode],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -240,7 +241,7 @@ def local(model: Path) -> None:
     from memory_tui.providers.wires.local import SCRIPT, Local
 
     provider = Local(ProviderSettings("local", model_path=str(model)))
-    recorded = json.loads((HERE.parent / "embed_reference.json").read_text("utf-8"))
+    recorded = json.loads((HERE.parent / "providers" / "embed_reference.json").read_text("utf-8"))
     vectors = provider.embed([one["text"] for one in recorded], "document")
     likeness = []
     for one, vector in zip(recorded, vectors, strict=True):

@@ -283,7 +283,7 @@ KNOB = (
 import asyncio
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from tui_support import ask, make_app, press, settled
+from tests.support.tui import ask, make_app, press, settled
 async def turn():
     app = make_app(Path({workspace!r}))
     async with app.run_test(size=(120, 36)) as pilot:
@@ -341,7 +341,7 @@ def runs(package: Package) -> dict[str, object]:
             "memory-tui search": filled(CLI, arguments=[*shared, "search", "vlan on the router"]),
             "warm Engine.search": filled(WARM, workspace=workspace, index=index),
             "remember": filled(CLI, arguments=[*shared, "remember", "--yes", "The router has a new name."]),
-            "knob turn": filled(KNOB, tests=str(package.root / "tests"), workspace=workspace),
+            "knob turn": filled(KNOB, tests=str(package.root), workspace=workspace),
         }.items():
             modules = ran(code)
             found[f"modules executed by {name}"] = len(modules) if not modules[0].startswith("failed") else modules[0]

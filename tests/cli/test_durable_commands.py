@@ -1,0 +1,232 @@
+"""Every command that writes, under faults of the disk and killed at its calls: true words, and a sound next start.
+
+The commands run in forks of one process, each with a disk that fails at one call (support/faults.py).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.curate import hidden
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+
+RUNNER = """
+import json, os, sys, traceback
+sys.path.insert(0, sys.argv[1])
+from tests.support.faults import Counting, Failing
+from memory_tui.cli import main as cli
+from memory_tui.core import atomic
+import memory_tui.cli.curate, memory_tui.curate.curator, memory_tui.plan, memory_tui.render.as_text
+import memory_tui.curate.curator, memory_tui.curate.diff, memory_tui.engine.engine
+
+for line in sys.stdin:
+    words, home, fault, at, out = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+            os.environ[name] = home
+        os.chdir(home)
+        file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        sys.stdin = open(0, closefd=False)
+        atomic.calls = Failing(fault, at) if fault else Counting()
+        code = 99
+        try:
+            code = cli.main(words)
+        except SystemExit as end:
+            code = end.code
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.write(file, b"\\nCALLS %d\\n" % len(atomic.calls.made))
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+NOTES = {
+    "MEMORY.md": b"# Memory\n\n## Home\n- one\n- two\n",
+    "memory/2026-01-10.md": b"# 2026-01-10\n\n- a vlan is 7\n- b\n",
+    "memory/2026-01-14.md": b"# 2026-01-14\n\n- the printer in the hall needs black toner number 44\n",
+    "memory/2026-01-15.md": b"# 2026-01-15\n\n- x\n- the printer in the hall needs black toner number 44\n",
+    "memory/2026-01-20.md": b"# 2026-01-20\n\n- 09:00 morning\n",
+}
+FAULTS = ("killed", "killed half-way", "full", "full half-way", "broken")
+
+
+class Ran(NamedTuple):
+    """How a command ended, what it printed, and how many calls it made."""
+
+    code: int
+    said: str
+    calls: int
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Run]:
+    command = [sys.executable, "-c", RUNNER, str(ROOT)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def run(stage: Path, words: list[str], fault: str = "", at: int = 0) -> Ran:
+            out = stage / "said"
+            usual = ["--workspace", str(stage / "notes"), "--now", "2026-01-20T12:30:00Z", "--provider", "none"]
+            process.stdin.write(json.dumps([[*usual, *words], str(stage / "home"), fault, at, str(out)]) + "\n")
+            process.stdin.flush()
+            code = int(process.stdout.readline())
+            text = out.read_text()
+            found = re.search(r"\nCALLS (\d+)\n", text)
+            return Ran(code, text, int(found[1]) if found else 0)
+
+        yield run
+
+
+class Command(NamedTuple):
+    """Words of a command, those before it that prepare, and the folders below the stage that it writes."""
+
+    words: list[str]
+    before: tuple[list[str], ...] = ()
+    writes: tuple[str, ...] = ("notes",)
+
+
+REMEMBER = ["remember", "the vlan of the printer is forty two", "--yes"]
+CONFIG = ["write-config", "--config", "CONFIG", "--set", "query.minScore=0.25", "--yes"]
+HOOK = ["hook", "session-memory", "--transcript", "SESSION", "--session", "abc"]
+FLUSH = ["flush", "--session", "main", "--done"]
+COMMANDS = {
+    "remember": Command(REMEMBER),
+    "promote": Command(["promote", "memory/2026-01-10.md:3", "--move", "--yes"]),
+    "archive": Command(["archive", "--older-than", "3", "--yes"]),
+    "undo": Command(["undo", "--yes"], (REMEMBER,)),
+    "redo": Command(["redo", "--yes"], (REMEMBER, ["undo", "--yes"])),
+    "write-config": Command(CONFIG, (), ("config",)),
+    "write-config --undo": Command(["write-config", "--config", "CONFIG", "--undo"], (CONFIG,), ("config",)),
+    "hook": Command(HOOK),
+    "inbox --do merge": Command(["inbox", "--id", "SUGGESTION", "--do", "merge", "--yes"]),
+    "inbox --do keep": Command(["inbox", "--id", "SUGGESTION", "--do", "keep"], (), ("home/memory-tui/journal",)),
+    "flush": Command(FLUSH, (), ("home/memory-tui/flush",)),
+}
+
+
+def stage_of(folder: Path, run: Run, command: Command) -> Path:
+    (folder / "notes" / "memory").mkdir(parents=True)
+    (folder / "home").mkdir()
+    (folder / "config").mkdir()
+    (folder / "config" / "openclaw.json").write_text('{"agents": {"defaults": {}}}')
+    said = [{"type": "message", "message": {"role": role, "content": "hello"}} for role in ("user", "assistant")]
+    (folder / "session.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+    for path, data in NOTES.items():
+        (folder / "notes" / path).write_bytes(data)
+    for words in command.before:
+        assert run(folder, named(folder, words)).code == 0, (folder / "said").read_text()
+    return folder
+
+
+def named(stage: Path, words: list[str]) -> list[str]:
+    places = {"CONFIG": str(stage / "config" / "openclaw.json"), "SESSION": str(stage / "session.jsonl")}
+    return [places.get(word, word) for word in words]
+
+
+def state(stage: Path, command: Command) -> dict[str, str]:
+    """The files that the command is to write, by name."""
+    return {
+        str(path.relative_to(stage)): re.sub(r"\d{9,}\.\d+", "TIME", path.read_text())
+        for folder in command.writes
+        for path in sorted(stage.rglob("*"))
+        if str(path.relative_to(stage)).startswith(folder)
+        and path.is_file()
+        and not path.name.startswith(".")
+        and not path.name.endswith(".lock")
+    }
+
+
+def sweep(tmp_path: Path, run: Run, name: str, faults: tuple[str, ...], every: int) -> None:
+    """Run the command with each `every`th of its calls failing, in the ways of `faults` by turns."""
+    command = COMMANDS[name]
+    # The journal of a workspace is found by its path, so that every copy has to stand in the same place.
+    here, kept = stage_of(tmp_path / "stage", run, command), tmp_path / "kept"
+    old = state(here, command)
+    shutil.copytree(here, kept)
+    words = named(here, command.words)
+    if "SUGGESTION" in words:
+        found = json.loads(run(here, ["inbox", "--json"]).said.partition("\nCALLS")[0])
+        words = [
+            next(one["id"] for one in found if "merge" in one["actions"]) if w == "SUGGESTION" else w for w in words
+        ]
+        shutil.rmtree(here)
+        shutil.copytree(kept, here)
+    whole = run(here, words)
+    assert whole.code == 0, whole.said
+    new = state(here, command)
+    assert new != old, whole.said
+    for at in range(list(COMMANDS).index(name) % every, whole.calls, every):
+        fault = faults[at // every % len(faults)]
+        shutil.rmtree(here)
+        shutil.copytree(kept, here)
+        done = run(here, words, fault, at)
+        assert "Traceback" not in done.said, done.said
+        assert done.code in (0, 1, 2, -signal.SIGKILL), done.said
+        now = state(here, command)
+        if done.code == 0:
+            assert now == new, at
+        elif "could not be noted" in done.said:
+            assert now == new, (at, done.said)
+        elif done.code > 0 and "next start" not in done.said:
+            assert now == old, (at, done.said)
+        # The next start settles what was left, and nobody has to wait for a lock.
+        healing = run(here, ["journal"])
+        assert healing.code == 0, healing.said
+        assert "cut off, and not settled" not in healing.said
+        now = state(here, command)
+        assert now in (old, new), (at, done.said)
+        assert hidden(here / "notes") == []
+        if now == old:
+            again = run(here, words)
+            assert again.code == 0, (at, again.said)
+            assert state(here, command) == new
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_under_faults(tmp_path: Path, runner: Run, name: str) -> None:
+    sweep(tmp_path, runner, name, FAULTS, 4)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_under_a_fault_of_each_call(tmp_path: Path, runner: Run, name: str, fault: str) -> None:
+    sweep(tmp_path, runner, name, (fault,), 1)
+
+
+def test_the_journal_is_read_on_a_disk_that_takes_nothing(tmp_path: Path, runner: Run) -> None:
+    stage = stage_of(tmp_path / "stage", runner, COMMANDS["remember"])
+    assert runner(stage, REMEMBER).code == 0
+    calls = runner(stage, REMEMBER).calls
+    # The last calls note that the change is whole, and let the lock go.
+    assert runner(stage, REMEMBER, "killed", calls - 5).code == -signal.SIGKILL
+    shown = runner(stage, ["journal"], "gone", 0)
+    assert shown.code == 0, shown.said
+    assert "(cut off)" in shown.said
+    refused = runner(stage, REMEMBER, "gone", 0)
+    assert refused.code == 2
+    assert "Input/output error" in refused.said
+    healed = runner(stage, ["journal"])
+    assert "cut off and finished at the next start" in healed.said
