@@ -333,7 +333,6 @@ class Engine:
 
         def look(store: Store) -> Status:
             began = time.monotonic()
-            self._upkeep.following.shown(store)
             seen = reachable(self.plan.roots, store.settled())
             freshness, supplied = self._upkeep.freshness(store, seen), self.embedding.supplied(store)
             found = status.status(

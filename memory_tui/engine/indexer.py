@@ -464,6 +464,9 @@ class Upkeep:
         fresh = self.freshness(store, seen)
         try:
             with locks.wait_for(store.path, self._stop):
+                if self.following.differs(store):
+                    # Written by another process since: what this sync finds done already is news all the same.
+                    self._tell(IndexChanged(time.time()))
                 report = self._supply.run(
                     store,
                     self._stop,
@@ -483,6 +486,8 @@ class Upkeep:
                         manner,
                     ),
                 )
+                # Under the lock, so that nothing counts as known that another process writes next.
+                self.following.know(store)
         finally:
             self.progress, self._synced = None, time.monotonic()
         self.last = report
@@ -496,7 +501,6 @@ class Upkeep:
             del seen, fresh
             fresh = self.freshness(store, self._looking.again(store))
         self._looking.keep(store, fresh)
-        self.following.shown(store)
         who = who_answers(store, self._chain, self._plan.settings)
         self._tell(
             ProviderChanged(

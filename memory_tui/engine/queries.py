@@ -70,7 +70,7 @@ class Asking:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
         met = index_file.file_at(self._upkeep.path)
         try:
-            with self._readers.borrow(self._upkeep.path) as store:
+            with self._borrowed() as store:
                 if store is None:
                     self._upkeep.missing()
                     raise IndexUnavailable(
@@ -98,11 +98,17 @@ class Asking:
     @contextmanager
     def looking(self) -> Iterator[Store]:
         """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
-        with self._readers.borrow(self._upkeep.path) as store:
+        with self._borrowed() as store:
             if store is not None:
                 yield store
                 return
         with self._nothing() as store:
+            yield store
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Store | None]:
+        with self._readers.borrow(self._upkeep.path) as store:
+            self._upkeep.following.begin(store)
             yield store
 
     @contextmanager
@@ -191,7 +197,7 @@ class Asking:
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""
-        with self._readers.borrow(self._upkeep.path) as store:
+        with self._borrowed() as store:
             rows = store.chunks_of(path) if store is not None else []
         return tuple(
             ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
@@ -203,7 +209,7 @@ class Asking:
         """The chunks with their vectors, to be compared with each other; None while there are none."""
         from memory_tui.inbox.examine import Chunks
 
-        with self._readers.borrow(self._upkeep.path) as store:
+        with self._borrowed() as store:
             if store is None:
                 return None
             with self._state(store) as (corpus, _):
