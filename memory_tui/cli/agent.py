@@ -152,12 +152,9 @@ def _recall_log(given: argparse.Namespace) -> int:
     workspace = plan.choose(options(given)).workspace
     place, marked = recall_log.recall_log_path(workspace), recalled_lines.place(workspace)
     if hasattr(given, "clear"):
-        as_text.text(
-            [
-                "Deleted." if recall_log.clear(place) else "There is no recall log.",
-                *(["The marks of your own recalls are deleted too."] if recall_log.clear(marked) else []),
-            ]
-        )
+        # The log last: whoever is told that something failed still has it.
+        marks = ["The marks of your own recalls are deleted."] if recall_log.clear(marked) else []
+        as_text.text([*marks, "The recall log is deleted." if recall_log.clear(place) else "There is no recall log."])
         return 0
     log = recall_log.read(place)
     if hasattr(given, "id"):
