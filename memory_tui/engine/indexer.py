@@ -77,6 +77,8 @@ class Outlook:
         """What the last look found."""
         self._plan = plan
         self._chain = chain
+        self._lost = False
+        """Whether the provider that an index would be made with does not answer."""
         self._at = 0.0
         self._cost = 0.0
 
@@ -114,6 +116,7 @@ class Outlook:
             [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
             + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
         )
+        self._lost = who_answers(store, self._chain, settings).standing in ("failed", "fallback failed")
         self.seen, self._at = found, time.monotonic()
         if seen is None:
             self._cost = self._at - began
@@ -152,8 +155,11 @@ class Outlook:
             found.append(
                 Notice(
                     "rebuild",
-                    f"The index was made otherwise ({'; '.join(seen.rebuild)}); it answers until a new one is whole.",
-                    "Run memory-tui index.",
+                    f"Index settings changed ({'; '.join(seen.rebuild)}). The old index is used until the rebuild "
+                    "finishes.",
+                    "It is rebuilt when the provider answers; memory-tui provider --test asks it now."
+                    if self._lost
+                    else "Run memory-tui index.",
                 )
             )
         return tuple(found)
@@ -245,7 +251,7 @@ class Upkeep:
 
     def start(self) -> None:
         """Begin to work in the background: index what changed, then watch."""
-        self.batches.resident = True
+        self.batches.resident = self._opening.resident = True
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
         else:
@@ -270,6 +276,7 @@ class Upkeep:
         self._writer.close(_GOODBYE_SECONDS)
         self.guarding.join(_GOODBYE_SECONDS)
         self._keeping.close()
+        self._opening.leave()
 
     # --- the writer ------------------------------------------------------------------------------------------------
 
