@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import ConsentUnsaved, ProviderError, SettingError
 from memory_tui.plan import NAMED
-from memory_tui.providers.chain import Fallback, LastFailure
+from memory_tui.providers.chain import Fallback
 from memory_tui.providers.chain_member import Link
-from memory_tui.providers.failures import state_of
+from memory_tui.providers.failures import LastFailure, state_of
 from memory_tui.providers.serving import Who, who
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.roots import scan
@@ -77,6 +77,8 @@ class Supply:
             self._hits = cache_hits(store)
             if (record := recorded(store)) is not None:
                 self._chain.resume(record)
+            if (failure := recorded_failure(store)) is not None:
+                self._chain.remember(failure, leave=self._plan.once)
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
             embedding.forget(store)

@@ -330,7 +330,7 @@ def test_an_extra_path_that_is_not_there_is_said(run: Callable) -> None:
 
 
 def test_an_index_that_was_never_filled_has_no_provider_yet(run: Callable) -> None:
-    assert "none yet, nothing is indexed (requested: " in run("status")[1]
+    assert "no provider yet, nothing is indexed" in run("status")[1]
     run("index")
     assert "none yet" not in run("status")[1]
 

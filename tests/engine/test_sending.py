@@ -257,7 +257,7 @@ def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
     assert [(link["name"], link["agreed"], link["cause"]) for link in before["links"]] == [
         ("openai", False, "needs your word")
     ]
-    assert "openai waits for your word" in run("provider")[1]
+    assert "openai needs your approval" in run("provider")[1]
     assert told(run, "--agree")["agreed"]["host"] == "embed.example"
     assert told(run)["links"][0]["agreed"] is True
     assert "Agreed: openai at embed.example may get these notes" in run("provider")[1]
