@@ -171,6 +171,10 @@ def _recall_log(given: argparse.Namespace) -> int:
 
 def _found(log: Log, name: str) -> RecallEntry:
     entry = log.find(name)
+    if entry is None and not log.entries:
+        raise QueryError(
+            "No recall is logged.", "Start the server with memory-tui mcp --log-recalls to have them written down."
+        )
     if entry is None:
         raise QueryError(f"No recall in the log has an id like {name!r}.", "memory-tui recall-log lists them.")
     return entry

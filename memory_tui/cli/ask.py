@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.cli import provider
-from memory_tui.cli.common import Declare, Run, at_least, opened, options, positive, spoken
+from memory_tui.cli.common import Declare, Run, at_least, opened, options, positive, question_of, spoken
 from memory_tui.core.errors import IndexUnavailable, LabelError, QueryError, SettingError
 from memory_tui.core.stop_signals import Stopped
 
@@ -97,10 +97,11 @@ def _search(given: argparse.Namespace) -> int:
             for question in _questions(sys.stdin):
                 as_text.line(engine, question, source, explain=hasattr(given, "explain"))
             return 0
-        if not hasattr(given, "query"):
+        query = question_of(given)
+        if query is None:
             raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
         engine.catch_up()
-        as_text.search(engine, given.query, source, as_json=as_json, explain=hasattr(given, "explain"))
+        as_text.search(engine, query, source, as_json=as_json, explain=hasattr(given, "explain"))
     return 0
 
 
@@ -139,9 +140,11 @@ def _get(given: argparse.Namespace) -> int:
     if start > max(1, note.total_lines):
         from memory_tui.explain.wording import plural
 
+        if not note.total_lines:
+            raise SettingError(f"{note.path} is empty; there is no line {start:,}.", "Leave --from out.")
         raise SettingError(
             f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",
-            f"Start with a line from 1 to {max(1, note.total_lines):,}.",
+            f"Start with a line from 1 to {note.total_lines:,}.",
         )
     as_text.note(note, as_json=hasattr(given, "json"))
     return 0
@@ -256,6 +259,8 @@ def _why(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.explain.why_not import against_their_index
     from memory_tui.render import as_text
 
+    if question_of(given) is None:
+        raise QueryError("What is the question?", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
     path, line = why_not.parse(given.place)
     answer = engine.why(engine.gather(given.query), path, line)
     if hasattr(given, "openclaw_index"):
@@ -360,7 +365,8 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     cases = evaluate.collect(engine.gather, found) if found.judged else ()
     asked = noise.ask_all(engine.gather, evaluate.probes(cases))
     floor = noise.measure(asked, engine.settings)
-    hits = [hit.score for hit in engine.search(given.query).recalled] if hasattr(given, "query") else []
+    query = question_of(given)
+    hits = [hit.score for hit in engine.search(query).recalled] if query is not None else []
     if hasattr(given, "json"):
         as_text.data({**as_text.record(floor), "results": hits})
     else:

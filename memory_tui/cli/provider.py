@@ -69,6 +69,8 @@ def _provider(given: argparse.Namespace) -> int:
             )
         else:
             as_text.text(_lines(engine, who, links, agreements, revoked, agreed))
+            if hasattr(given, "agree") and agreed is None:
+                as_text.text(embedding.why_agreed(link) for link in links if link.agreed)
             if tried is not None:
                 as_text.text(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0

@@ -190,9 +190,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     )
 
 
-def _meaning_alone(
-    side: Side, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]
-) -> tuple[Notice, ...]:
+def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
     """That no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
     asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
