@@ -83,7 +83,7 @@ def test_it_is_asked_for_once(memory):
     assert memory.sync().indexed == 1
     assert asked(memory) == 0
     [refused] = embedding.rejected_in(memory.store)
-    assert (refused.path, refused.start_line, refused.reason) == ("memory/poison.md", 1, "too long for me")
+    assert (refused.path, refused.start_line, refused.reason) == ("memory/poison.md", 1, "too long for me.")
 
 
 def test_a_call_that_was_refused_in_part_tells_which_text_is_to_blame(memory):

@@ -214,8 +214,8 @@ class _Wrong(_Foreign):
 class _Closed:
     """An SQLite that was compiled without the loading of extensions."""
 
-    def __init__(self, name: str) -> None:
-        self._real = apsw.Connection(name)
+    def __init__(self, name: str, **options) -> None:
+        self._real = apsw.Connection(name, **options)
 
     def __getattr__(self, name: str):
         if "extension" in name:
@@ -239,7 +239,7 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
         if not database.ability().ready:
             pytest.skip("sqlite-vec does not work here")
         before = engine.queries.search("router vlan")
-    monkeypatch.setattr(database, "apsw", SimpleNamespace(Connection=kind, Error=apsw.Error))
+    monkeypatch.setattr(database, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
     database._try_out.cache_clear()
     try:
         for index in ("with.sqlite", "without.sqlite"):
