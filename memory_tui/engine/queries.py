@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 Outcome = TypeVar("Outcome")
 
 _TRIES = 3
-"""How often a question is asked again because the index was made anew between two looks at it."""
+"""How often a query is gathered again because the index was made anew meanwhile."""
 
 
-def said_once(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
-    """`notices` with what `who` has to say, which is not repeated where the question met the same failure."""
-    said = provider_notice(who)
-    if said is None or any(one.code == said.code and one.message.startswith(said.message) for one in notices):
+def with_provider_notice(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
+    """`notices` with that of `who`, which is not repeated where the question met the same failure."""
+    notice = provider_notice(who)
+    if notice is None or any(one.code == notice.code and one.message.startswith(notice.message) for one in notices):
         return tuple(notices)
-    return (*notices, said)
+    return (*notices, notice)
 
 
 class Queries:
@@ -84,14 +84,14 @@ class Queries:
         try:
             with self._readers.borrow(self._indexer.opener.path) as store:
                 if store is None:
-                    self._indexer.missing()
+                    self._indexer.index_missing()
                     raise IndexUnavailable(
                         "Nothing is indexed yet.", "Wait for the first index, or run memory-tui index."
                     )
                 met = store.identified
                 yield store
         except IndexDamaged as error:
-            self._indexer.doubt(error, met)
+            self._indexer.report_unreadable(error, met)
             raise
 
     def on_snapshot(self, run: Callable[[Store], Outcome]) -> Outcome:
@@ -103,7 +103,7 @@ class Queries:
             with self.reader_or_empty() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self._indexer.doubt(error, index_file.file_at(self._indexer.opener.path))
+            self._indexer.report_unreadable(error, index_file.file_at(self._indexer.opener.path))
         with self._empty() as store:
             return run(store)
 
@@ -151,7 +151,7 @@ class Queries:
         except IndexDamaged as error:
             if self._indexer.batches.resident:
                 raise
-            self._indexer.heal(error, index_file.file_at(self._indexer.opener.path))
+            self._indexer.replace_damaged(error, index_file.file_at(self._indexer.opener.path))
             return self._gathered(query, now, cancel, source, by_words=by_words)
 
     def _gathered(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
@@ -169,14 +169,20 @@ class Queries:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
                 sources = Sources(
-                    store, corpus, dates, None, unsearchable=unsearchable, notices=notices, first=self._indexer.first
+                    store,
+                    corpus,
+                    dates,
+                    None,
+                    unsearchable=unsearchable,
+                    notices=notices,
+                    first=self._indexer.made_for_query,
                 )
-                self._indexer.first = False
+                self._indexer.made_for_query = False
                 found = gather(query, sources, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
                 elsewhere = words_elsewhere(found, store, self._waiting)
-                return replace(found, who=who, elsewhere=elsewhere, notices=said_once(found.notices, who))
+                return replace(found, who=who, elsewhere=elsewhere, notices=with_provider_notice(found.notices, who))
 
     def _embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
         """The question as it is asked of an index with vectors in the space `identity`."""
