@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Self
 
 from memory_tui import plan as plans
 from memory_tui.approval import Consents
+from memory_tui.core.cancel import Cancel
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, SyncProgress, ignore
 from memory_tui.core.settings import Settings
 from memory_tui.engine.indexer import Upkeep
 from memory_tui.engine.provider_setup import Embedding
 from memory_tui.engine.queries import Asking, said_once
-from memory_tui.index.connections import Cancel
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain
 from memory_tui.search.trace import ChunkRef, Notice, Trace

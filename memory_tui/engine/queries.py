@@ -8,12 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from memory_tui.core.cancel import Cancel
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
 from memory_tui.explain.elsewhere import Waiting
 from memory_tui.explain.elsewhere import look as words_elsewhere
 from memory_tui.index import index_file
-from memory_tui.index.connections import Cancel, Readers
+from memory_tui.index.connections import Readers
 from memory_tui.search.trace import ChunkRef, Notice
 from memory_tui.workspace.roots import shown
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import apsw
 
-from memory_tui.index import database, disk_usage, embedding, locks
+from memory_tui.core import locks
+from memory_tui.core.locks import Role
+from memory_tui.index import database, disk_usage, embedding
 from memory_tui.index.database import OFF, Vec0, ability
 from memory_tui.index.disk_usage import FileSize
 from memory_tui.index.embedding import Refused, Withheld
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.index_write import VEC0_FROM
-from memory_tui.index.locks import Role
 from memory_tui.index.mass_deletion import Shrink
 from memory_tui.index.store import Store
 from memory_tui.plan import Plan

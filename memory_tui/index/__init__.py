@@ -11,7 +11,6 @@
 - index_file: The index file: where it lies, private to its user, never in the place of another file. -> find
 - index_write: Writes to an index, one transaction each. -> replace_files
 - integrity: Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined. -> problems
-- locks: A lock lets one process write an index; the file says which. -> WriterLock
 - mass_deletion: A mass deletion is held back until the notes are certainly gone. -> sort_out
 - rebuild: A rebuild makes a new index beside the old one, then publishes it in one step. -> begin
 - schema: The schema of an index file: its tables, the recipe it was made with. -> Recipe

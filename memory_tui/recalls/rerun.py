@@ -13,9 +13,9 @@ from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Cancel
     from memory_tui.core.events import Listener
     from memory_tui.engine.status import Note
-    from memory_tui.index.connections import Cancel
     from memory_tui.plan import Plan
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
