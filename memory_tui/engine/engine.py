@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from memory_tui.inbox.decisions import Decisions
     from memory_tui.inbox.entries import Suggestion
     from memory_tui.inbox.examine import Tell
-    from memory_tui.index.disk_usage import TableSize
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.providers.serving import Who
     from memory_tui.search.evidence import Evidence
+    from memory_tui.source.rows import TableSize
 
 __all__ = ["Engine"]
 

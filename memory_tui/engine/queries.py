@@ -134,7 +134,7 @@ class Asking:
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
-        from memory_tui.search.retrieve import Sources, gather
+        from memory_tui.search.retrieve import SearchContext, gather
 
         with self.reader() as store, self._upkeep.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
@@ -143,11 +143,11 @@ class Asking:
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
-                sources = Sources(
+                context = SearchContext(
                     store, corpus, dates, None, unsearchable=unsearchable, notices=notices, first=self._upkeep.first
                 )
                 self._upkeep.first = False
-                found = gather(query, sources, now, source, asked)
+                found = gather(query, context, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
                 elsewhere = words_elsewhere(found, store, self._waiting)
@@ -181,14 +181,15 @@ class Asking:
     def preview(self, change: Change, query: str, now: float, settings: Settings) -> Effect:
         """What a change of notes would do to an answer. Raises IndexUnavailable, ProviderError, QueryError."""
         from memory_tui.curate.what_if import preview
+        from memory_tui.index.rebuild import trial
         from memory_tui.providers import registry
 
-        with self.reader() as store, store.snapshot():
+        with self.reader() as store, store.snapshot(), trial(store) as copy:
             identity = store.identity()
             provider = self._chain.of_space(identity) if identity is not None else None
             # A text that is not saved is sent to nobody.
             here = provider if identity is not None and identity.provider not in registry.REMOTE else None
-            return preview(store, change, query, settings, now, asking=provider, writing=here)
+            return preview(copy, change, query, settings, now, asking=provider, writing=here)
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""

@@ -8,6 +8,7 @@
 - embedding: Embedding of chunks: which texts go to the provider, which it rejected, which are withheld as secrets. ->
   rows
 - freshness: Freshness compares the index with the files on disk. -> compare
+- full_text: Full-text search of an index by FTS5. -> FullText
 - index_file: The index file: where it lies, private to its user, never in the place of another file. -> find
 - index_write: Writes to an index, one transaction each. -> replace_files
 - integrity: Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined. -> problems

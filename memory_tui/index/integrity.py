@@ -67,7 +67,7 @@ def _counts(store: Store) -> list[str]:
     )
     if lost:
         found.append(f"{lost} chunks whose vector is lost")
-    if store.full_text():
+    if store.words.cut():
         words = store.value("SELECT count(*) FROM chunks_words_docsize")
         if words != chunks:
             found.append(f"{chunks} chunks, and words of {words}")
