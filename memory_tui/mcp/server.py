@@ -28,8 +28,8 @@ from mcp.shared.exceptions import MCPError
 
 from memory_tui import __version__
 from memory_tui.core import jsstring, stop_signals
+from memory_tui.core.cancel import Cancel
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
-from memory_tui.index.connections import Cancel
 from memory_tui.mcp.wire import Answered, Answers
 from memory_tui.openclaw.prompt import GET, SEARCH
 
