@@ -186,7 +186,7 @@ class Asking:
             identity = store.identity()
             provider = self._chain.of_space(identity) if identity is not None else None
             # A text that is not saved is sent to nobody.
-            here = provider if identity is not None and identity.provider not in registry.REMOTE else None
+            here = provider if identity is not None and not registry.sends(identity.provider) else None
             return preview(store, change, query, settings, now, asking=provider, writing=here)
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:

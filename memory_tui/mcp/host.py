@@ -84,7 +84,7 @@ class Host:
         try:
             memory = self.memory()
             # A remote provider is not paid for a question that nobody has asked.
-            question = "" if memory.plan.provider in registry.REMOTE else "memory"
+            question = "" if registry.sends(memory.plan.provider) else "memory"
             try:
                 evidence = memory.gather(question)
             except IndexUnavailable:
