@@ -7,6 +7,7 @@
   -> Event
 - files: The kind of file system that holds a file, as far as SQLite must know it. -> kind
 - jsstring: String rules of JavaScript that chunk boundaries, ids, snippets depend on. -> sha256_hex
+- key_formats: The formats of API keys and tokens, as their makers document them. -> FORMATS
 - keywords: The keywords of a query, chosen as OpenClaw chooses them without vectors. -> keywords
 - profiles: A scoring profile as data: values of the shared knobs, rules that no knob can set. -> get
 - redaction: Redaction masks secrets of a conversation with OpenClaw's own patterns. -> redact
