@@ -37,6 +37,9 @@ class Wishes:
     session_key: str = ""
     max_injected_chars: int | None = None
     log: bool | None = None
+    prompts: bool = True
+    resources: bool = True
+    """Whether prompts and resources are offered: some hosts turn them into tools that the agent has no use for."""
     disabled: str = ""
     """Why the configuration gives the agent no memory search, as a sentence; empty where it does."""
 
@@ -48,7 +51,7 @@ class Host:
         self.news = ""
         """What is being done meanwhile, for somebody who waits."""
         self._open_memory = open_memory
-        self._wishes = wishes
+        self.wishes = wishes
         # A signal may close the host while its own thread does.
         self._lock = threading.RLock()
         self._memory: Memory | None = None
@@ -57,7 +60,7 @@ class Host:
 
     def rule(self, citations: Mode) -> str:
         """When to search the memory, or that the configuration switched that off."""
-        disabled = self._wishes.disabled
+        disabled = self.wishes.disabled
         return disabled_rule(disabled) if disabled else recall_rule(citations)
 
     def memory(self) -> Memory:
@@ -119,8 +122,8 @@ class Host:
 
     def citations(self) -> Mode:
         """The mode of citations: as wished, else as configured, else auto."""
-        if self._wishes.citations is not None:
-            return self._wishes.citations
+        if self.wishes.citations is not None:
+            return self.wishes.citations
         try:
             return mode_of(self.memory().plan.config.value("memory.citations"))
         except MemoryTuiError:
@@ -129,10 +132,10 @@ class Host:
     def _manner(self, memory: Memory, session_key: str) -> Manner:
         from memory_tui.mcp.tools import Manner
 
-        most = self._wishes.max_injected_chars
+        most = self.wishes.max_injected_chars
         return Manner(
             self.citations(),
-            session_key or self._wishes.session_key,
+            session_key or self.wishes.session_key,
             memory.settings.whole("recall.maxInjectedChars") if most is None else most,
         )
 
@@ -197,7 +200,7 @@ class Host:
         return found
 
     def _logs(self, memory: Memory) -> bool:
-        return memory.settings.on("recall.log") if self._wishes.log is None else self._wishes.log
+        return memory.settings.on("recall.log") if self.wishes.log is None else self.wishes.log
 
 
 def note_down(memory: Memory, entry: RecallEntry) -> None:
