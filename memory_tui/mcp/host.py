@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
     from memory_tui.index.connections import Cancel
-    from memory_tui.mcp.tools import Manner
+    from memory_tui.mcp.tools import AnswerRules
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
     from memory_tui.recalls.recall_log import RecallEntry
 
@@ -30,7 +30,7 @@ _GOODBYE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ServerOptions:
     """What the command line asked of the server; None where it said nothing, so that the configuration decides."""
 
     citations: Mode | None = None
@@ -44,10 +44,10 @@ class Wishes:
     """Why the configuration gives the agent no memory search, as a sentence; empty where it does."""
 
 
-class Host:
+class ServedMemory:
     """Answers the tools, from any thread. A memory that cannot be opened is tried again at the next question."""
 
-    def __init__(self, open_memory: Callable[[], Engine], wishes: Wishes) -> None:
+    def __init__(self, open_memory: Callable[[], Engine], wishes: ServerOptions) -> None:
         self.news = ""
         """What is being done meanwhile, for somebody who waits."""
         self._open_memory = open_memory
@@ -129,11 +129,11 @@ class Host:
         except MemoryTuiError:
             return "auto"
 
-    def _manner(self, memory: Engine, session_key: str) -> Manner:
-        from memory_tui.mcp.tools import Manner
+    def _manner(self, memory: Engine, session_key: str) -> AnswerRules:
+        from memory_tui.mcp.tools import AnswerRules
 
         most = self.wishes.max_injected_chars
-        return Manner(
+        return AnswerRules(
             self.citations(),
             session_key or self.wishes.session_key,
             memory.plan.settings.whole("recall.maxInjectedChars") if most is None else most,

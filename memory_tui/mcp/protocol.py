@@ -138,7 +138,8 @@ class Connection:
     def _batch(self, found: list[wire.Message]) -> None:
         if self._version != WITH_BATCHES:
             why = f"Invalid request: only revision {WITH_BATCHES} knows batches. Send one message a line."
-            ids: list[Id | None] = [one.id for one in found if not isinstance(one, wire.Notice) and one.id is not None]
+            asking = [one for one in found if not isinstance(one, wire.Notification)]
+            ids: list[Id | None] = [one.id for one in asking if one.id is not None]
             for asked in ids or [None]:
                 self.send(wire.error(asked, INVALID_REQUEST, why))
             return
@@ -154,7 +155,7 @@ class Connection:
         match message:
             case wire.Rejected():
                 self.send(wire.error(message.id, message.code, message.message))
-            case wire.Notice(method="notifications/cancelled"):
+            case wire.Notification(method="notifications/cancelled"):
                 asked = message.params.get("requestId")
                 if isinstance(asked, str | int) and (task := self._running.get(asked)) is not None:
                     task.cancel()

@@ -31,7 +31,7 @@ from memory_tui.openclaw.prompt import GET, SEARCH
 
 if TYPE_CHECKING:
     from memory_tui.index.connections import Cancel
-    from memory_tui.mcp.host import Host
+    from memory_tui.mcp.host import ServedMemory
     from memory_tui.mcp.resources import File
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
 
@@ -90,7 +90,7 @@ def tools() -> list[dict[str, Any]]:
 class Handlers:
     """What is done for each request."""
 
-    host: Host
+    host: ServedMemory
     limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WORKERS))
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "mcp-question"))
 
@@ -258,7 +258,7 @@ def _failed(message: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": jsstring.well_formed(message)}], "isError": True}
 
 
-async def _serve(host: Host, pipes: Pipes) -> None:
+async def _serve(host: ServedMemory, pipes: Pipes) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
     def answered(method: str) -> None:
@@ -295,7 +295,7 @@ async def _serve(host: Host, pipes: Pipes) -> None:
     await ended.wait()
 
 
-def serve(host: Host) -> None:
+def serve(host: ServedMemory) -> None:
     """Serve until the input ends, nobody reads the output any more, or a signal says so."""
 
     def stop(number: int, frame: object) -> None:

@@ -20,10 +20,10 @@ from memory_tui.mcp.schemas import UNTRUSTED
 from memory_tui.mcp.types import (
     AnswerMode,
     Clamped,
-    Fallback,
     GetAnswer,
     GetArguments,
     Miss,
+    ProviderFallback,
     RecalledHit,
     Root,
     SearchAnswer,
@@ -51,7 +51,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class AnswerRules:
     """How answers are given: citations, the session they depend on, and a bound on injected characters (0: none)."""
 
     citations: recalled_lines.Mode = "auto"
@@ -70,7 +70,7 @@ class Searched:
 def memory_search(
     memory: Engine,
     given: Mapping[str, Any],
-    manner: Manner | None = None,
+    manner: AnswerRules | None = None,
     cancel: Cancel | None = None,
     *,
     late: bool = False,
@@ -82,7 +82,7 @@ def memory_search(
     request = types.search_arguments(given)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
-    manner, cancel = manner or Manner(), cancel or Cancel()
+    manner, cancel = manner or AnswerRules(), cancel or Cancel()
     try:
         memory.plan.require_enabled()
         _require(memory, request)
@@ -178,7 +178,7 @@ def _nothing() -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
+def answer(trace: Trace, provider: str, manner: AnswerRules) -> SearchAnswer:
     """What an agent is told of `trace`; `provider` is the one that was asked for."""
     with_source = recalled_lines.included(manner.citations, manner.session_key)
     found: SearchAnswer = {
@@ -209,11 +209,11 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     return found
 
 
-def _instead(trace: Trace, provider: str) -> Fallback | None:
+def _instead(trace: Trace, provider: str) -> ProviderFallback | None:
     """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
     told = trace.who.instead if trace.who else None
     if told is not None:
-        found: Fallback = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
+        found: ProviderFallback = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
         if told["model"]:
             found["model"] = told["model"]
         if told["since"] is not None:

@@ -111,8 +111,8 @@ class Miss(TypedDict):
     reason: str
 
 
-Fallback = TypedDict(
-    "Fallback",
+ProviderFallback = TypedDict(
+    "ProviderFallback",
     {
         "from": str,
         "to": NotRequired[str],
@@ -156,7 +156,7 @@ class SearchAnswer(TypedDict):
     results: list[RecalledHit]
     provider: NotRequired[str]
     model: NotRequired[str]
-    fallback: NotRequired[Fallback]
+    fallback: NotRequired[ProviderFallback]
     citations: NotRequired[Literal["auto", "on", "off"]]
     mode: NotRequired[AnswerMode]
     empty: NotRequired[Empty]

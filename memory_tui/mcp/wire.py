@@ -38,7 +38,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Notification:
     """A message that wants no answer."""
 
     method: str
@@ -54,7 +54,7 @@ class Rejected:
     id: Id | None = None
 
 
-Message = Request | Notice | Rejected
+Message = Request | Notification | Rejected
 
 
 # --- what a line says ----------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def read_line(line: bytes) -> Message | list[Message] | None:
     if isinstance(value, list) and value:
         return [message for member in value if (message := _message(member)) is not None]
     found = _message(value)
-    if isinstance(found, Notice) and not found.method.startswith(_NOTIFICATIONS):
+    if isinstance(found, Notification) and not found.method.startswith(_NOTIFICATIONS):
         return Rejected(INVALID_REQUEST, _NO_ID)
     return found
 
@@ -96,7 +96,7 @@ def _message(value: object) -> Message | None:
         return Rejected(INVALID_REQUEST, "Invalid request: it names no method.", known)
     if known is not None:
         return Request(known, method, params or {})
-    return Rejected(INVALID_REQUEST, _NO_ID) if "id" in value else Notice(method, params or {})
+    return Rejected(INVALID_REQUEST, _NO_ID) if "id" in value else Notification(method, params or {})
 
 
 def _is_id(value: object) -> bool:

@@ -239,7 +239,7 @@ def test_every_line_of_json_is_a_message_or_has_an_answer(value: object) -> None
 @given(st.binary(max_size=60))
 def test_every_line_of_bytes_is_read(line: bytes) -> None:
     found = wire.read_line(line)
-    assert found is None or isinstance(found, list | wire.Request | wire.Notice | wire.Rejected)
+    assert found is None or isinstance(found, list | wire.Request | wire.Notification | wire.Rejected)
 
 
 @given(st.text(max_size=20), st.integers(min_value=-(2**63), max_value=2**70) | st.text(max_size=20))

@@ -365,7 +365,10 @@ def test_signals_stop_it_at_once(arguments: list[str]) -> None:
 
 
 def test_a_memory_that_never_opens_does_not_hold_the_server() -> None:
-    wire = scripted("import threading\nnever = threading.Event()\nserver.serve(host.Host(never.wait, host.Wishes()))\n")
+    wire = scripted(
+        "import threading\nnever = threading.Event()\n"
+        "server.serve(host.ServedMemory(never.wait, host.ServerOptions()))\n"
+    )
     wire.greet()
     wire.send(
         {
@@ -412,7 +415,7 @@ def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path
         "    print('from print', flush=True); os.write(1, b'from write\\n')\n"
         "    subprocess.run([sys.executable, '-c', 'print(\"from a child\")'])\n"
         "    return Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
-        "server.serve(host.Host(noisy, host.Wishes()))\n"
+        "server.serve(host.ServedMemory(noisy, host.ServerOptions()))\n"
     )
     wire = scripted(noisy, str(workspace), str(tmp_path / "n.sqlite"))
     wire.greet()

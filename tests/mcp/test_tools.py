@@ -18,7 +18,7 @@ from memory_tui.core.errors import MemoryTuiError, ProviderError, QueryError
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp import resources, server, types
 from memory_tui.mcp.schemas import PATH, UNTRUSTED, recorded
-from memory_tui.mcp.tools import Manner, clamp, memory_get, memory_search, unavailable
+from memory_tui.mcp.tools import AnswerRules, clamp, memory_get, memory_search, unavailable
 from memory_tui.mcp.types import GetAnswer, SearchAnswer
 from memory_tui.plan import Options
 from memory_tui.recalls import recalled_lines
@@ -69,7 +69,7 @@ def engine(make: Callable[..., Engine]) -> Engine:
     return engine
 
 
-def search(engine: Engine, manner: Manner | None = None, **given: Any) -> SearchAnswer:
+def search(engine: Engine, manner: AnswerRules | None = None, **given: Any) -> SearchAnswer:
     """An answer that is known to keep to its schema."""
     answer = memory_search(engine, given, manner).answer
     jsonschema.validate(answer, recorded()["SearchAnswer"])
@@ -346,7 +346,7 @@ def test_the_kind_of_chat_comes_from_the_session_key(key: str, kind: str) -> Non
 
 def test_citations_follow_mode_and_session(engine: Engine) -> None:
     def cited(mode: recalled_lines.Mode, key: str = "") -> bool:
-        hit = search(engine, Manner(mode, key), query="omada")["results"][0]
+        hit = search(engine, AnswerRules(mode, key), query="omada")["results"][0]
         assert hit.get("citation", "MEMORY.md#L1-L2") == "MEMORY.md#L1-L2"
         return "citation" in hit
 
@@ -388,7 +388,7 @@ def test_the_clamp_never_lets_more_through(snippets: list[str], most: int) -> No
 
 
 def test_the_answer_says_what_the_clamp_cost(engine: Engine) -> None:
-    answer = search(engine, Manner(max_injected_chars=100), query="line of the long note")
+    answer = search(engine, AnswerRules(max_injected_chars=100), query="line of the long note")
     assert sum(len(hit["snippet"]) for hit in answer["results"]) <= 100
     assert answer["clamped"]["dropped"] >= 1
 

@@ -17,7 +17,7 @@ from memory_tui.cli import main
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.index.connections import Cancel
-from memory_tui.mcp.host import Host, Wishes
+from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, rerun
@@ -51,8 +51,8 @@ def options(workspace: Path, **more: Any) -> Options:
 
 
 @pytest.fixture
-def host(workspace: Path) -> Iterator[Host]:
-    made = Host(lambda: Engine.open(options(workspace)), Wishes(log=True))
+def host(workspace: Path) -> Iterator[ServedMemory]:
+    made = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions(log=True))
     yield made
     made.close()
 
@@ -157,20 +157,20 @@ def test_several_processes_write_whole_lines(log: Path) -> None:
 
 
 def test_nothing_is_written_down_unless_asked_for(workspace: Path) -> None:
-    quiet = Host(lambda: Engine.open(options(workspace)), Wishes())
+    quiet = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions())
     quiet.search({"query": "omada"}, "", "c", Cancel())
     quiet.close()
     assert not recall_log.recall_log_path(workspace).exists()
 
 
 def test_the_setting_turns_it_on(workspace: Path) -> None:
-    made = Host(lambda: Engine.open(options(workspace, changes=(("recall.log", "true"),))), Wishes())
+    made = ServedMemory(lambda: Engine.open(options(workspace, changes=(("recall.log", "true"),))), ServerOptions())
     made.search({"query": "omada"}, "", "c", Cancel())
     made.close()
     assert recall_log.read(recall_log.recall_log_path(workspace)).entries[0].query == "omada"
 
 
-def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: Host, workspace: Path) -> None:
+def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: ServedMemory, workspace: Path) -> None:
     before = time.time()
     answer = host.search({"query": "omada router", "maxResults": 1}, "", "client 1.2", Cancel())
     place = recall_log.recall_log_path(workspace)
@@ -190,7 +190,7 @@ def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: Host,
     assert workspace not in place.parents
 
 
-def test_failures_and_reads_are_logged_too(host: Host, workspace: Path) -> None:
+def test_failures_and_reads_are_logged_too(host: ServedMemory, workspace: Path) -> None:
     host.search({"query": "omada", "corpus": "sessions"}, "", "c", Cancel())
     host.get({"path": "MEMORY.md"}, "c")
     host.get({"path": "memory/none.md"}, "c")
@@ -201,7 +201,7 @@ def test_failures_and_reads_are_logged_too(host: Host, workspace: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written_costs_no_answer(
-    host: Host, workspace: Path, capsys: pytest.CaptureFixture[str]
+    host: ServedMemory, workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = recall_log.recall_log_path(workspace)
     place.mkdir(parents=True)
@@ -212,7 +212,7 @@ def test_a_log_that_cannot_be_written_costs_no_answer(
 # --- asking again --------------------------------------------------------------------------------------------------
 
 
-def test_a_replay_tells_then_from_now(host: Host, workspace: Path) -> None:
+def test_a_replay_tells_then_from_now(host: ServedMemory, workspace: Path) -> None:
     host.search({"query": "omada router", "maxResults": 2}, "", "c", Cancel())
     logged = recall_log.read(recall_log.recall_log_path(workspace)).entries[0]
     with Engine.open(options(workspace)) as engine:
@@ -262,7 +262,7 @@ def run(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tu
 
 
 def test_the_command_lists_shows_explains_and_clears(
-    run: Callable[..., tuple[int, str, str]], host: Host, workspace: Path
+    run: Callable[..., tuple[int, str, str]], host: ServedMemory, workspace: Path
 ) -> None:
     assert "--log-recalls" in run("recall-log")[1]
     host.search({"query": "omada router", "maxResults": 1}, "", "agent 1", Cancel())

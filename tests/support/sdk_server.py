@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.engine.engine import Engine
-from memory_tui.mcp.host import Host, Wishes
+from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.protocol import Caller, Method, Refusal
 from memory_tui.mcp.server import Handlers
 from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS
@@ -49,7 +49,9 @@ def answering(method: Method) -> Any:
 
 async def main() -> None:
     workspace, index = sys.argv[1:3]
-    host = Host(lambda: Engine.open(Options(workspace=workspace, index=index, provider="scripted")), Wishes())
+    host = ServedMemory(
+        lambda: Engine.open(Options(workspace=workspace, index=index, provider="scripted")), ServerOptions()
+    )
     offer = Handlers(host).offer()
     made: Server[Any] = Server(
         offer.info["name"], version=offer.info["version"], title=offer.info["title"], instructions=offer.instructions
