@@ -21,7 +21,7 @@ from memory_tui.tui.workers import Done
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.openclaw.compare import Comparison, FileComparison
+    from memory_tui.openclaw.compare import FileComparison, IndexComparison
     from memory_tui.openclaw.host_index import TheirProblem
 
 SIGNS: Mapping[str, tuple[str, str, str]] = {
@@ -133,7 +133,7 @@ class ComparedFiles(RowList):
         ]
 
 
-def _compare(engine: Engine) -> Comparison | TheirProblem:
+def _compare(engine: Engine) -> IndexComparison | TheirProblem:
     from memory_tui.openclaw.compare import compare_configured
 
     return compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
@@ -183,7 +183,7 @@ class CompareView(View):
             self._show(done.value)  # type: ignore[arg-type]
         self.update_hints()
 
-    def _show(self, value: Comparison | TheirProblem) -> None:
+    def _show(self, value: IndexComparison | TheirProblem) -> None:
         from memory_tui.render import as_text
 
         whole, files = self.query_one(Statements), self.query_one(ComparedFiles)
