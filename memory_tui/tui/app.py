@@ -35,7 +35,7 @@ from memory_tui.tui.state import Facts
 from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
-from memory_tui.tui.widgets.status_bars import Progress
+from memory_tui.tui.widgets.status_bars import IndexingProgress
 from memory_tui.tui.workers import Bridge, Opener
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class MemoryApp(Doing):
         self.engine: Engine | None = None
         self.tuning: Tuning | None = None
         self.facts: Facts | None = None
-        self.progress: Progress | None = None
+        self.progress: IndexingProgress | None = None
         self.workspace_name = name
         self.suggestions = tuple(suggestions)
         self.news: deque[Event] = deque(maxlen=KEPT)
@@ -309,10 +309,10 @@ class MemoryApp(Doing):
         for event in news:
             match event:
                 case SyncStarted() if event.total:
-                    self.progress = Progress(total=event.total)
+                    self.progress = IndexingProgress(total=event.total)
                 case SyncProgress():
                     self.progress = replace(
-                        self.progress or Progress(),
+                        self.progress or IndexingProgress(),
                         done=event.done,
                         total=event.total,
                         path=event.path,
@@ -321,7 +321,7 @@ class MemoryApp(Doing):
                         rebuilding=event.rebuilding,
                     )
                 case VectorsMade():
-                    self.progress = replace(self.progress or Progress(), asked=event.done, lacking=event.total)
+                    self.progress = replace(self.progress or IndexingProgress(), asked=event.done, lacking=event.total)
                 case SyncFinished():
                     self.progress = None
                 case _:

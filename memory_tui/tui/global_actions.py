@@ -32,9 +32,9 @@ class Doors(App[int]):
 
     def do_supply(self) -> None:
         """Who makes the vectors."""
-        from memory_tui.tui.views.index.providers_view import SupplyView
+        from memory_tui.tui.views.index.providers_view import ProvidersView
 
-        self.push_screen(SupplyView())
+        self.push_screen(ProvidersView())
 
     def do_storage(self) -> None:
         """The index file."""
@@ -250,7 +250,7 @@ class Doing(Doors):
 
     def do_remember(self) -> None:
         """Add a line to today's log."""
-        from memory_tui.tui.views.dialogs import Ask, looks_secret
+        from memory_tui.tui.views.dialogs import LineDialog, looks_secret
 
         view = self.view
         if view is None:
@@ -266,7 +266,8 @@ class Doing(Doors):
             self.bridge.look()
 
         self.push_screen(
-            Ask("Remember this", "One line, added with the time to today's log.", "Keep", remark=looks_secret), said
+            LineDialog("Remember this", "One line, added with the time to today's log.", "Keep", remark=looks_secret),
+            said,
         )
 
     def edited(self, path: str, line: int, sentence: str) -> None:

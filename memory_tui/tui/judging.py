@@ -33,7 +33,7 @@ REST = 0.08
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """`done` of `total`, and what is being done."""
 
     what: str
@@ -313,7 +313,7 @@ def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict
 
         cases = {}
         for done, query in enumerate(queries):
-            tell(Progress("asking saved questions", done, len(queries)))
+            tell(JobProgress("asking saved questions", done, len(queries)))
             cases[query.text] = Case.of(query, engine.gather(query.text))
         return cases
 
@@ -374,7 +374,7 @@ def measure_noise(
             return engine.gather(query)
 
         def progress(done: int, total: int) -> None:
-            tell(Progress("asking unrelated questions", done, total))
+            tell(JobProgress("asking unrelated questions", done, total))
 
         asked = known or noise.ask_all(ask, evaluate.probes(cases), progress)
         return Noise(noise.measure(asked, settings), asked)
@@ -423,9 +423,9 @@ def search_knobs(
         known = {case.query.text: case for case in cases}
         found = []
         for done, query in enumerate(queries):
-            tell(Progress("asking saved questions", done, len(queries)))
+            tell(JobProgress("asking saved questions", done, len(queries)))
             found.append(known.get(query.text) or Case.of(query, engine.gather(query.text)))
-        return knob_search.tune(found, settings, metric, progress=lambda words: tell(Progress(words)))
+        return knob_search.tune(found, settings, metric, progress=lambda words: tell(JobProgress(words)))
 
     return run
 

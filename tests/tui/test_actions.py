@@ -37,7 +37,7 @@ from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.note_side import AboutPane
 from memory_tui.tui.widgets.query import FilterInput, FindInput, QueryInput
 from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
@@ -59,7 +59,7 @@ NODES = {
     "search": SearchView,
     "query": QueryInput,
     "filter": FilterInput,
-    "results": Results,
+    "results": HitList,
     "tune": TuneStrip,
     "index": IndexView,
     "why": WhyPane,

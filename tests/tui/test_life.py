@@ -21,7 +21,7 @@ from memory_tui.tui.app import DARK, MemoryApp, first_theme
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from tests.support.tui import (
     LARGE,
     LONG,
@@ -156,7 +156,7 @@ def test_q_goes_back_before_it_quits(tmp_path: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "router")
         await press(pilot, "enter", "q", "plus", "q", "t", "q")
-        assert isinstance(app.focused, Results)
+        assert isinstance(app.focused, HitList)
         assert app.is_running
         await press(pilot, "q")
         assert app.is_running

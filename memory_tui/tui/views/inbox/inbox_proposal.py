@@ -16,7 +16,7 @@ from textual.binding import BindingType
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
-from memory_tui.tui.judging import REST, Progress
+from memory_tui.tui.judging import REST, JobProgress
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.dialogs import Planned
 from memory_tui.tui.widgets.note_side import MARKS
@@ -224,7 +224,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionRecord:
     """That nobody is asked about `suggestion` any more before `until` (infinite: ever), decided at `at`."""
 
     suggestion: Suggestion
@@ -239,7 +239,7 @@ def look(engine: Engine) -> Callable[[Tell], Looked]:
         begun = time.monotonic()
 
         def step(title: str, done: int, total: int) -> None:
-            tell(Progress(f"looking for {title}", done, total) if title else None)
+            tell(JobProgress(f"looking for {title}", done, total) if title else None)
 
         def stopped() -> bool:
             tell(None)
@@ -308,7 +308,7 @@ def applied(engine: Engine, change: Change) -> Done:
         raise EditRefused(conflict.message, "It is looked at again.") from conflict
 
 
-def decided(engine: Engine, one: Suggestion, days: float) -> Decision:
+def decided(engine: Engine, one: Suggestion, days: float) -> DecisionRecord:
     """Put `one` off for `days`, for good where they are infinite, or bring it back where they are 0."""
     until = engine.now() + days * DAY_SECONDS
     if not days:
@@ -317,10 +317,12 @@ def decided(engine: Engine, one: Suggestion, days: float) -> Decision:
         engine.decisions.keep(one)
     else:
         engine.decisions.snooze(one, until)
-    return Decision(one, until if days else 0.0, time.time())
+    return DecisionRecord(one, until if days else 0.0, time.time())
 
 
-def taken_back(engine: Engine, since: float, last: Decision | None, before: float) -> Done | Planned | Decision:
+def taken_back(
+    engine: Engine, since: float, last: DecisionRecord | None, before: float
+) -> Done | Planned | DecisionRecord:
     """Take back what was done last: the decision `last`, before which it was put off until `before`, or a change.
 
     A change that was made before `since` is only planned, so that nobody is surprised by it. Raises EditRefused.

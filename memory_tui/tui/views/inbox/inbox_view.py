@@ -20,7 +20,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.action import may_decide
 from memory_tui.tui.draw import Piece, plural
-from memory_tui.tui.judging import Progress
+from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.inbox import inbox_proposal
@@ -28,7 +28,7 @@ from memory_tui.tui.views.inbox.inbox_proposal import (
     AGAIN,
     KEYS,
     VERBS,
-    Decision,
+    DecisionRecord,
     Looked,
     Proposal,
     Shown,
@@ -150,7 +150,7 @@ class QueueView(View):
             self._planned_came(event.value, event.error)
         if event.kind != "inbox" or event.number != self._request:
             return
-        if isinstance(event.value, Progress):
+        if isinstance(event.value, JobProgress):
             self._progress = event.value.words
             self._entitle()
             return
@@ -327,7 +327,7 @@ class InboxView(QueueView):
 
     def __init__(self) -> None:
         super().__init__()
-        self._decisions: list[tuple[Decision, float]] = []
+        self._decisions: list[tuple[DecisionRecord, float]] = []
         """What was decided here, with the time until which each was put off before."""
 
     # --- acting --------------------------------------------------------------------------------------------------
@@ -428,7 +428,7 @@ class InboxView(QueueView):
     def _decide(self, one: Suggestion, days: float) -> None:
         before = self.hidden.get(one.id, 0.0)
 
-        def then(decision: Decision) -> None:
+        def then(decision: DecisionRecord) -> None:
             self._decisions.append((decision, before))
             self.put_off(decision.suggestion, decision.until)
             self.say(
@@ -452,14 +452,14 @@ class InboxView(QueueView):
         """Make the last change that was taken back again."""
         self._do(partial(inbox_proposal.stepped, kind="redo", since=self.home.started), partial(self._stepped, "redo"))
 
-    def _stepped(self, kind: str, outcome: Done | Planned | Decision) -> None:
+    def _stepped(self, kind: str, outcome: Done | Planned | DecisionRecord) -> None:
         def answered(answer: str | None) -> None:
             if answer == "yes":
                 self._do(partial(note_changes.step, kind=kind), partial(self._stepped, kind))
 
         if isinstance(outcome, Planned):
             self.app.push_screen(Preview(outcome, kind.capitalize()), answered)
-        elif isinstance(outcome, Decision):
+        elif isinstance(outcome, DecisionRecord):
             self._decisions.pop()
             self.put_off(outcome.suggestion, outcome.until)
             self.say(f"{one_line(str(outcome.suggestion.place))}: the decision is taken back.")

@@ -35,7 +35,7 @@ STATES: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
+class ProvidersListing:
     """What the view shows, gathered in one go."""
 
     status: Status
@@ -44,7 +44,7 @@ class Supply:
     agreements: tuple[Agreement, ...]
 
 
-class SupplyView(ListingView):
+class ProvidersView(ListingView):
     """The chain, the forecast and the agreements."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("supply"))
@@ -57,17 +57,17 @@ class SupplyView(ListingView):
         self._tried: dict[str, Any] | None = None
 
     @staticmethod
-    def gather(engine: Engine) -> Supply:
+    def gather(engine: Engine) -> ProvidersListing:
         """Everything about who makes the vectors."""
         embedding = engine.embedding
-        return Supply(engine.status(), embedding.proposal, embedding.forecast(), embedding.agreements())
+        return ProvidersListing(engine.status(), embedding.proposal, embedding.forecast(), embedding.agreements())
 
     def more_context(self) -> dict[str, bool]:
         """Whether a provider waits for the person's word."""
         found = self._found
         return {
-            "proposal": isinstance(found, Supply) and found.proposal is not None,
-            "agreed": isinstance(found, Supply) and bool(found.agreements),
+            "proposal": isinstance(found, ProvidersListing) and found.proposal is not None,
+            "agreed": isinstance(found, ProvidersListing) and bool(found.agreements),
         }
 
     # --- actions -------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class SupplyView(ListingView):
 
     def _link(self) -> LinkState | None:
         found, key = self._found, self.query_one(Rows).key
-        links = found.status.links if isinstance(found, Supply) else ()
+        links = found.status.links if isinstance(found, ProvidersListing) else ()
         return next((link for link in links if link.name == key), None)
 
     def do_agree(self) -> None:
@@ -92,7 +92,7 @@ class SupplyView(ListingView):
         from memory_tui.tui.views.dialogs import Confirm
 
         found = self._found
-        if not isinstance(found, Supply) or found.proposal is None:
+        if not isinstance(found, ProvidersListing) or found.proposal is None:
             return
         name, host = found.proposal.name, found.proposal.host
         sent = found.forecast
@@ -139,7 +139,7 @@ class SupplyView(ListingView):
             self.look()
         fresh = self._found is None
         super().work_done(done)
-        if fresh and isinstance(self._found, Supply):
+        if fresh and isinstance(self._found, ProvidersListing):
             used = next((link.name for link in self._found.status.links if link.state != "passed over"), None)
             rows = self.query_one(Rows)
             if used is not None and (row := rows.row_of(used)) is not None:
@@ -149,7 +149,7 @@ class SupplyView(ListingView):
 
     def lines(self, found: object, width: int) -> list[Line]:
         """The chain, the trial, the forecast, the agreements."""
-        if not isinstance(found, Supply):
+        if not isinstance(found, ProvidersListing):
             return []
         status = found.status
         written = text(f"Asked for: {status.requested_provider} ({status.provider_origin})", width)

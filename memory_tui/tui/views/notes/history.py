@@ -166,7 +166,7 @@ class HistoryView(View):
 
     def do_commit(self) -> None:
         """Commit the note, when it is wanted."""
-        from memory_tui.tui.views.dialogs import Ask
+        from memory_tui.tui.views.dialogs import LineDialog
 
         path = self._path
         if path is None:
@@ -185,7 +185,7 @@ class HistoryView(View):
             self._look()
 
         self.app.push_screen(
-            Ask(
+            LineDialog(
                 "Commit to git",
                 f"{one_line(path)} alone, as it is on disk. No hook, filter or signature of the repository runs. "
                 "Say what was changed.",

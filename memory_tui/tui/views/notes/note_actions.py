@@ -169,25 +169,27 @@ class CuratingView(NoteView):
     # --- notes ---------------------------------------------------------------------------------------------------
 
     def _rename(self, path: str) -> None:
-        from memory_tui.tui.views.dialogs import Ask
+        from memory_tui.tui.views.dialogs import LineDialog
 
         def named(new: str | None) -> None:
             if new and new != path:
                 self.propose(lambda curator: curator.plan.rename(path, new))
 
         self.app.push_screen(
-            Ask("Rename the note", "Its new path, below the folder of the notes.", "Rename", value=path), named
+            LineDialog("Rename the note", "Its new path, below the folder of the notes.", "Rename", value=path), named
         )
 
     def do_new_note(self) -> None:
         """Begin a topic note."""
-        from memory_tui.tui.views.dialogs import Ask
+        from memory_tui.tui.views.dialogs import LineDialog
 
         def titled(title: str | None) -> None:
             if title:
                 self.propose(lambda curator: curator.plan.new_note(title))
 
-        self.app.push_screen(Ask("New topic note", "What is it about? The title names the file.", "Go on"), titled)
+        self.app.push_screen(
+            LineDialog("New topic note", "What is it about? The title names the file.", "Go on"), titled
+        )
 
     def do_archive(self) -> None:
         """Put old daily logs into the archive."""

@@ -128,7 +128,7 @@ class NoteView(View):
         if page is not None and page.whole and self.home.engine is not None:
             self.page_shown(page)
 
-    def _own_facts(self, page: Page) -> list[note_info.Row]:
+    def _own_facts(self, page: Page) -> list[note_info.Statement]:
         facts = self.home.facts
         file = next((row for row in facts.rows if row.path == page.path), None) if facts else None
         return note_info.of_file(file, facts.aging, len(page.lines), state_word(file)) if facts and file else []
@@ -136,7 +136,7 @@ class NoteView(View):
     def _nothing_known(self, error: MemoryTuiError) -> None:
         page = self.reader.page
         if page is not None:
-            self.query_one(AboutPane).show([*self._own_facts(page), note_info.Row("more", error.message, "bad")])
+            self.query_one(AboutPane).show([*self._own_facts(page), note_info.Statement("more", error.message, "bad")])
 
     def _about_came(self, told: note_info.About) -> None:
         page = self.reader.page

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class NamedRanking:
     """One ranking under a name."""
 
     name: str
@@ -98,16 +98,16 @@ class SidesView(View):
         self.tuned()
 
     @property
-    def sides(self) -> list[Side]:
+    def sides(self) -> list[NamedRanking]:
         """What can stand on a side."""
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return []
-        found = [Side(name, engine.with_profile(name), tuning.days) for name in profiles.PROFILES]
+        found = [NamedRanking(name, engine.with_profile(name), tuning.days) for name in profiles.PROFILES]
         if tuning.tuned:
-            found.append(Side("as tuned", tuning.settings, tuning.days))
+            found.append(NamedRanking("as tuned", tuning.settings, tuning.days))
         base = tuning.baseline
-        return [*found, Side(f"baseline {base.name}", base.settings, base.days)]
+        return [*found, NamedRanking(f"baseline {base.name}", base.settings, base.days)]
 
     def tuned(self, *, keep: bool = True) -> None:
         """Rank both sides."""

@@ -18,7 +18,7 @@ from memory_tui.explain import wording
 from memory_tui.explain.wording import turn
 from memory_tui.tui import draw
 from memory_tui.tui.draw import Piece, fit, fit_path, plural
-from memory_tui.tui.judging import Faded, Noise, Progress, find_fading, measure_noise, search_knobs
+from memory_tui.tui.judging import Faded, JobProgress, Noise, find_fading, measure_noise, search_knobs
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import dated, stepped
 from memory_tui.tui.views.view import View
@@ -89,7 +89,7 @@ class Report(View):
         """Progress, parts, the result, or why there is none."""
         if event.kind != self.KIND or event.number != self._request:
             return
-        if isinstance(event.value, Progress):
+        if isinstance(event.value, JobProgress):
             self._progress = event.value.words
         elif event.error is not None:
             self._error = event.error

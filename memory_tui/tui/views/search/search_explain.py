@@ -16,7 +16,7 @@ from memory_tui.tui.judging import Inquiry, find_flips, find_questions, inquire
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.search.search_judge import Judging
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject
@@ -42,7 +42,7 @@ class Explaining(Judging):
         """Explain the hit under the cursor; what would change it follows."""
         self.home.bridge.drop("questions")
         shown, engine, tuning = self._answer, self.home.engine, self.home.tuning
-        pane, hit = self.query_one(WhyPane), self.query_one(Results).hit
+        pane, hit = self.query_one(WhyPane), self.query_one(HitList).hit
         if shown is None or hit is None or engine is None or tuning is None:
             self.home.bridge.drop("flips")
             pane.show(None)
@@ -82,7 +82,7 @@ class Explaining(Judging):
 
     def do_why(self) -> None:
         """Go to the arithmetic, and to what would change it; of a chunk that nobody proposed, say why not."""
-        outsider = self.query_one(Results).outsider
+        outsider = self.query_one(HitList).outsider
         if outsider is not None and self._answer is not None:
             # Chunks overlap at their ends, so the line in the middle is its own.
             middle = (outsider.start_line + outsider.end_line) // 2
@@ -139,7 +139,7 @@ class Explaining(Judging):
         facts = self.home.facts
         # The box shows names made safe, so what was chosen there is looked up.
         paths = {safe(row.path): row.path for row in facts.rows} if facts is not None else {}
-        hit = self.query_one(Results).hit
+        hit = self.query_one(HitList).hit
 
         def take(place: str | None) -> None:
             if place:

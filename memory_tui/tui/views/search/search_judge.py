@@ -24,11 +24,11 @@ from memory_tui.core.settings import Scalar
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.tui import judging as desks
 from memory_tui.tui.draw import Piece, fit, fit_path, plural
-from memory_tui.tui.judging import Desk, Progress
+from memory_tui.tui.judging import Desk, JobProgress
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import OPENED, Answer, Tuning, brought, changes, summary
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.workers import Worked
@@ -200,7 +200,7 @@ class Judging(Turning):
         self.desk = self.desk.labelled(cast("Notebook", event.value))
         if said:
             self.say(said)
-        self.query_one(Results).marked(self.grade)
+        self.query_one(HitList).marked(self.grade)
         self.explain()
         self.show_measures()
         if said or self._measuring:
@@ -238,7 +238,7 @@ class Judging(Turning):
         if event.error is not None:
             self.desk = replace(self.desk, progress="")
             self.tell_error(event.error)
-        elif isinstance(event.value, Progress):
+        elif isinstance(event.value, JobProgress):
             self.desk = replace(self.desk, progress=event.value.words)
             if event.value.done % SETTLES == 0:
                 gc.freeze()
@@ -289,7 +289,7 @@ class Judging(Turning):
     def do_vote(self) -> None:
         """Judge the hit under the cursor for this question."""
 
-        hit = self.query_one(Results).hit
+        hit = self.query_one(HitList).hit
         shown, question = self._answer, self.question
         if hit is not None and shown is not None:
             # What stands in the list when the answer comes may be another hit, even of another question.

@@ -20,8 +20,8 @@ from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import Answer
 from memory_tui.tui.views.search.search_explain import Explaining
-from memory_tui.tui.widgets.query import WORDS, Cut, Funnel, QueryBox, cuts, lost_at
-from memory_tui.tui.widgets.results import Results, legend
+from memory_tui.tui.widgets.query import WORDS, Cut, FunnelLine, QueryBox, cuts, lost_at
+from memory_tui.tui.widgets.results import HitList, legend
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
@@ -61,10 +61,10 @@ class SearchView(Explaining):
         """The panes, top to bottom."""
         yield QueryBox()
         with Horizontal(id="panes"):
-            yield Results()
+            yield HitList()
             yield WhyPane()
         yield TuneStrip(self)
-        yield Funnel()
+        yield FunnelLine()
 
     def on_mount(self) -> None:
         """Say how to begin, and ask the question that came from the command line."""
@@ -94,7 +94,7 @@ class SearchView(Explaining):
             self._ask(box.input.value)
 
     def _invite(self) -> None:
-        facts, results = self.home.facts, self.query_one(Results)
+        facts, results = self.home.facts, self.query_one(HitList)
         if self.home.engine is None:
             results.say("Opening the index ...", "You can type your question already.")
         elif facts is not None and not facts.rows and facts.lost_notes is not None:
@@ -135,7 +135,7 @@ class SearchView(Explaining):
             return
         if evidence is None:
             if error is not None:
-                self.query_one(Results).say(one_line(error.message), one_line(error.next_step))
+                self.query_one(HitList).say(one_line(error.message), one_line(error.next_step))
             self._show_nothing()
             return
         same = evidence.query == self._asked
@@ -149,7 +149,7 @@ class SearchView(Explaining):
         tuning = self.home.tuning
         if self._answer is None or tuning is None:
             return
-        results = self.query_one(Results)
+        results = self.query_one(HitList)
         results.marked(self.grade)
         results.show(self._answer, compare=tuning.compared, keep=keep, cut=self._cut)
         compared = f"change against {tuning.baseline.name} ({tuning.baseline.title})"
@@ -183,7 +183,7 @@ class SearchView(Explaining):
     def _show_nothing(self) -> None:
         """There is no answer: the list says why, the other panes are empty."""
         self._answer = None
-        self.query_one(Results).name_frame(Content("Hits"), Content(""))
+        self.query_one(HitList).name_frame(Content("Hits"), Content(""))
         self._show_outcome("")
         self.explain()
 
@@ -199,7 +199,7 @@ class SearchView(Explaining):
         self.query_one(QueryBox).outcome(said if self._cut is not None else said.partition(",")[0])
         self.query_one(QueryBox).answered_by(self._answered_by())
         self.show_knobs()
-        self.query_one(Funnel).show(self.trace, self._cut)
+        self.query_one(FunnelLine).show(self.trace, self._cut)
 
     def ask_again(self, question: str) -> None:
         """Put `question` into the box and ask it."""
@@ -207,7 +207,7 @@ class SearchView(Explaining):
         box.input.value = question
         box.ask_now()
         box.input.remember()
-        self.query_one(Results).focus()
+        self.query_one(HitList).focus()
 
     def events_came(self, events: Sequence[Event]) -> None:
         """Notes changed: ask again, so that the list is about the notes as they are."""
@@ -226,8 +226,8 @@ class SearchView(Explaining):
 
     # --- stages --------------------------------------------------------------------------------------------------
 
-    @on(Funnel.Chosen)
-    def _stage_chosen(self, event: Funnel.Chosen) -> None:
+    @on(FunnelLine.Chosen)
+    def _stage_chosen(self, event: FunnelLine.Chosen) -> None:
         self._list_cut(None if event.cut == self._cut else event.cut)
 
     def _list_cut(self, cut: Cut | None) -> None:
@@ -263,7 +263,7 @@ class SearchView(Explaining):
         box.ask_now()
         box.input.remember()
         self.home.was_recalled(self.trace)
-        self.query_one(Results).focus()
+        self.query_one(HitList).focus()
 
     def do_scroll_down(self) -> None:
         """Scroll the arithmetic."""
@@ -275,7 +275,7 @@ class SearchView(Explaining):
 
     @on(RowList.Chosen, "#results")
     def _open_reader(self) -> None:
-        hit = self.query_one(Results).hit
+        hit = self.query_one(HitList).hit
         if hit is not None:
             from memory_tui.tui.views.notes.browse import ReaderView
 
@@ -284,7 +284,7 @@ class SearchView(Explaining):
 
     def back(self) -> bool:
         """A depth of the why pane back, then from the other panes to the hits, if there are any."""
-        results = self.query_one(Results)
+        results = self.query_one(HitList)
         if self.focused is self.query_one(WhyPane) and self.query_one(WhyPane).shallower():
             return True
         if self.focused is results and self._cut is not None:
@@ -311,7 +311,7 @@ class SearchView(Explaining):
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk of the hit under the cursor."""
-        hit = self.query_one(Results).hit
+        hit = self.query_one(HitList).hit
         return (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) if hit else None
 
     def line_in_note(self) -> int:
@@ -321,7 +321,7 @@ class SearchView(Explaining):
 
     def text_in_note(self) -> str:
         """The text of the hit's chunk."""
-        hit = self.query_one(Results).hit
+        hit = self.query_one(HitList).hit
         if hit is None or self._answer is None:
             return ""
         return safe(self._answer.evidence.texts.get(hit.chunk.rowid, hit.snippet), keep_newlines=True)
