@@ -18,6 +18,7 @@ from textual import events, on
 from textual.app import ScreenStackError
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.screen import Screen
 from textual.signal import Signal
 from textual.theme import Theme
 
@@ -26,9 +27,9 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
 from memory_tui.tui import signals, workers
 from memory_tui.tui.action import Action
-from memory_tui.tui.global_actions import Doing
+from memory_tui.tui.global_actions import GlobalActions
 from memory_tui.tui.keymap import ACTIONS, bindings
-from memory_tui.tui.navigation import VIEWS, make
+from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.note_info import Marking
 from memory_tui.tui.state import Facts
@@ -138,12 +139,16 @@ AGAIN_SECONDS = 1.0
 """After how long facts that could not be gathered are gathered again."""
 
 
+BETWEEN = "between"
+"""The mode that is shown while one agent's views go and another's come."""
+
+
 def _commands() -> type[Provider]:
 
     return Actions
 
 
-class MemoryApp(Doing):
+class MemoryApp(GlobalActions):
     """The app over an engine that `opener` opens on a worker thread, so that the first frame waits for nothing."""
 
     TITLE = "memory-tui"
@@ -165,7 +170,7 @@ class MemoryApp(Doing):
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = ()) -> None:
-        self.set_reactive(Doing.theme, first_theme())
+        self.set_reactive(GlobalActions.theme, first_theme())
         super().__init__()
         self.bridge = Bridge(self, opener)
         self.engine: Engine | None = None
@@ -187,16 +192,17 @@ class MemoryApp(Doing):
         """What became of unsaved text when the app ended unasked."""
         self._query = query
         self._told_facts = 0.0
-        self.add_modes(VIEWS)
+        self._add_modes()
 
     # --- views ---------------------------------------------------------------------------------------------------
 
-    def add_modes(self, modes: Sequence[str]) -> None:
-        """Let `modes` be there; each makes its view when it is first shown."""
-        for mode in modes:
-            self.add_mode(mode, partial(make, mode, self._query))
+    def _add_modes(self) -> None:
+        """Let the numbered views be there; each is made when it is first shown."""
+        for row in NUMBERED:
+            arguments = (self._query,) if row.key == "search" else ()
+            self.add_mode(row.key, partial(make, row.target, *arguments))
 
-    def forget(self, name: str) -> None:
+    def _forget(self, name: str) -> None:
         """Know nothing, as before the engine was opened, of what is called `name` from now on."""
         self.engine, self.tuning, self.facts, self.progress = None, None, None, None
         self.workspace_name, self.suggestions, self._query, self.started = name, (), "", time.time()
@@ -266,6 +272,10 @@ class MemoryApp(Doing):
         """Draw everything, on a terminal that shows something else by now."""
         self.screen.refresh(layout=True)
         self.refresh(layout=True)
+
+    def close_engine(self) -> None:
+        """Close the engine, within half a second."""
+        self.bridge.close()
 
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""
@@ -373,12 +383,20 @@ class MemoryApp(Doing):
                 view.work_done(event)
 
     async def _go_to_agent(self, event: workers.Done) -> None:
-        from memory_tui.tui import navigation
-
+        """Close everything of this agent, and open the one that was chosen."""
         if event.error is not None:
             self.tell(f"{event.error.message} {event.error.next_step}")
-        else:
-            await navigation.go(self, event.value)  # type: ignore[arg-type]
+            return
+        options = cast("Options", event.value)
+        self.add_mode(BETWEEN, Screen)
+        await self.switch_mode(BETWEEN)
+        for mode in MODES:
+            await self.remove_mode(mode)
+        self._forget(options.agent)
+        self._add_modes()
+        self.bridge.reopen(opener_of(options))
+        await self.switch_mode(self.DEFAULT_MODE)
+        await self.remove_mode(BETWEEN)
 
     @on(workers.Worked)
     def _worked(self, event: workers.Worked) -> None:
@@ -392,18 +410,23 @@ class MemoryApp(Doing):
             self.tell(event.text)
 
 
-def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> int:
-    """Open the app on a workspace; returns the exit code, and says on stderr why it could not."""
+def opener_of(options: Options) -> Opener:
+    """Opens the engine of `options`."""
 
     def opener(listener: Callable[[Event], None]) -> Engine:
         from memory_tui.engine.engine import Engine
 
         return Engine.open(options, listener)
 
+    return opener
+
+
+def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> int:
+    """Open the app on a workspace; returns the exit code, and says on stderr why it could not."""
     from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
-    app = MemoryApp(opener, name=name, query=query, suggestions=suggestions)
+    app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions)
     with signals.heard(app) as heard:
         code = app.run()
     if heard.number:

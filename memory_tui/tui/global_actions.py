@@ -2,66 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App
 from textual.widget import Widget
 
 from memory_tui.tui.keymap import find, why_nothing
+from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.view import View
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done as CurateDone
     from memory_tui.engine.engine import Engine
-    from memory_tui.tui.app import MemoryApp
+    from memory_tui.plan import Options
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
     from memory_tui.tui.workers import Bridge
 
 
-class Doors(App[int]):
-    """Their `do_` methods; each view is loaded when it is first wanted."""
-
-    def do_doctor(self) -> None:
-        """Examine everything."""
-        from memory_tui.tui.views.index.index_details import DoctorView
-
-        self.push_screen(DoctorView())
-
-    def do_supply(self) -> None:
-        """Who makes the vectors."""
-        from memory_tui.tui.views.index.providers_view import ProvidersView
-
-        self.push_screen(ProvidersView())
-
-    def do_storage(self) -> None:
-        """The index file."""
-        from memory_tui.tui.views.index.index_details import StorageView
-
-        self.push_screen(StorageView())
-
-    def do_sessions(self) -> None:
-        """Sessions and their flush."""
-        from memory_tui.tui.views.index.index_details import SessionsView
-
-        self.push_screen(SessionsView())
-
-    def do_recalls(self) -> None:
-        """What agents asked."""
-        from memory_tui.tui.views.index.index_details import RecallsView
-
-        self.push_screen(RecallsView())
-
-    def do_compare(self) -> None:
-        """OpenClaw's own index against the notes."""
-        from memory_tui.tui.views.index.openclaw_index import CompareView
-
-        self.push_screen(CompareView())
-
-
-class Doing(Doors):
+class GlobalActions(App[int]):
     """The app's own `do_` methods; views and panes have theirs, and come first."""
 
     bridge: Bridge
@@ -89,6 +50,11 @@ class Doing(Doors):
         return self.screen if isinstance(self.screen, View) else None
 
     @property
+    def question(self) -> str:
+        """The question that some view shows an answer to, empty without one."""
+        return next((view.question for view in self.views if view.question), "")
+
+    @property
     def can_suspend(self) -> bool:
         """Whether the terminal can be handed to another program."""
         return not (self.is_headless or self.is_web)
@@ -107,6 +73,10 @@ class Doing(Doors):
             if method is not None:
                 method()
                 break
+        else:
+            row = overlay(name)
+            if row is not None:
+                self.push_screen(make(row.target, view))
         view.update_hints()
 
     def on_key(self, event: events.Key) -> None:
@@ -197,10 +167,27 @@ class Doing(Doors):
         self.typed_ahead.when_drawn(go)
 
     def do_agent(self) -> None:
-        """Another agent."""
-        from memory_tui.tui import navigation
+        """Ask for an agent, and go there when its workspace can be opened."""
+        from memory_tui.core.sanitize import one_line
+        from memory_tui.tui.views.dialogs import Picker
 
-        navigation.choose(cast("MemoryApp", self))
+        engine = self.engine
+        if engine is None:
+            return
+        if any(getattr(view, "unsaved", False) for view in self.views):
+            self.tell("There is text that is not saved yet: save it or drop it, then go to another agent.")
+            return
+        ids = {
+            f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
+            for agent in engine.plan.config.agents
+            if agent.id != engine.plan.agent.id
+        }
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self.bridge.work("agent", lambda engine: _checked(engine, ids[name]))
+
+        self.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), chosen)
 
     def do_theme(self) -> None:
         """Choose colours."""
@@ -303,7 +290,8 @@ class Doing(Doors):
         """Hand the terminal to the editor, at the line under the cursor."""
         from memory_tui.tui import external
 
-        external.hand_over(cast("MemoryApp", self))
+        if self.view is not None:
+            external.hand_over(self.view)
 
     def do_why_line(self) -> None:
         """Why the line under the cursor is, or is not, recalled; for the question on screen, or one that is typed."""
@@ -318,9 +306,8 @@ class Doing(Doors):
             if question:
                 self.push_screen(WhyNotView(question, place[0], line))
 
-        asked = next((other.question for other in self.views if other.question), "")
-        if asked:
-            look(asked)
+        if self.question:
+            look(self.question)
             return
         from memory_tui.tui.views.dialogs import Prompt
 
@@ -351,3 +338,12 @@ class Doing(Doors):
             return f"Sent {what} to the clipboard, through {way}."
 
         self.bridge.tell(job)
+
+
+def _checked(engine: Engine, agent: str) -> Options:
+    """The options that open `agent`. Raises what opening it would raise."""
+    from memory_tui import plan
+
+    options = plan.of_agent(engine.plan.asked, agent)
+    plan.plan(options).require_enabled()
+    return options

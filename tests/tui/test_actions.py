@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,14 @@ from memory_tui.tui import keymap
 from memory_tui.tui.action import Context
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.keymap import ACTIONS, PLACES, key_table_markdown
+from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.help import INDENT, written
 from memory_tui.tui.views.inbox.inbox_proposal import Proposal
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.index.index_details import DoctorView, RecallsView, SessionsView, StorageView
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.index.openclaw_index import CompareView
-from memory_tui.tui.views.index.providers_view import SupplyView
+from memory_tui.tui.views.index.providers_view import ProvidersView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
 from memory_tui.tui.views.notes.history import HistoryView
@@ -75,7 +77,7 @@ NODES = {
     "sweep": SweepView,
     "write": WriteView,
     "doctor": DoctorView,
-    "supply": SupplyView,
+    "supply": ProvidersView,
     "storage": StorageView,
     "sessions": SessionsView,
     "recalls": RecallsView,
@@ -104,7 +106,15 @@ def test_every_place_has_a_title_and_a_node_with_its_keys() -> None:
 def test_every_action_is_done_by_somebody() -> None:
     nodes = [*NODES.values(), ReaderView, EditView]
     for action in ACTIONS:
-        assert any(hasattr(node, f"do_{action.id}") for node in nodes), action.id
+        assert overlay(action.id) or any(hasattr(node, f"do_{action.id}") for node in nodes), action.id
+
+
+def test_every_row_of_a_view_names_its_class_and_its_place() -> None:
+    for row in [*NUMBERED, *OVERLAYS]:
+        module, _, name = row.target.partition(":")
+        found = getattr(import_module(f"memory_tui.tui.views.{module}"), name)
+        assert found is NODES[row.key]
+        assert row.key == found.PLACE
 
 
 def test_no_key_means_two_things_in_one_place() -> None:

@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from memory_tui.core.events import Event
 from memory_tui.tui.action import Context
+from memory_tui.tui.home import Home, home_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import brought
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
-    from memory_tui.tui.app import MemoryApp
     from memory_tui.tui.note_page import Page
     from memory_tui.tui.workers import Done
 
@@ -42,8 +42,10 @@ class View(Screen[None]):
     """The view's place in the action table."""
     _following = False
 
-    def __init__(self) -> None:
+    def __init__(self, below: View | None = None) -> None:
         super().__init__()
+        self.below = below
+        """The view that it was opened over, where it is an overlay."""
         self._awaited: dict[
             str, tuple[int, Callable[[object], None] | None, Callable[[MemoryTuiError], None] | None]
         ] = {}
@@ -54,9 +56,9 @@ class View(Screen[None]):
         return ""
 
     @property
-    def home(self) -> MemoryApp:
-        """The app, with its own type."""
-        return cast("MemoryApp", self.app)
+    def home(self) -> Home:
+        """The app, as far as a view may know it."""
+        return home_of(self)
 
     def compose(self) -> ComposeResult:
         """The frame around the view's own panes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
@@ -13,12 +13,10 @@ from memory_tui.core.sanitize import safe
 from memory_tui.core.settings import Settings
 from memory_tui.explain import wording
 from memory_tui.tui.draw import Piece, fit_path, wrap
+from memory_tui.tui.home import home_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
-
-if TYPE_CHECKING:
-    from memory_tui.tui.app import MemoryApp
 
 EMPTY = "The arithmetic of the hit under the cursor, line by line."
 DEPTHS = ("", "the full record", "the raw record")
@@ -184,7 +182,7 @@ class WhyPane(RowList):
 
     def on_focus(self) -> None:
         """The cursor stands on the nearest change, once the pane has the size that it has in focus."""
-        cast("MemoryApp", self.app).typed_ahead.when_drawn(self.stand)
+        home_of(self).typed_ahead.when_drawn(self.stand)
 
     def on_blur(self) -> None:
         """No cursor where nobody is."""

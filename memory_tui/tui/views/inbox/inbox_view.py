@@ -18,7 +18,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
-from memory_tui.tui.action import may_decide
+from memory_tui.tui.action import refusal
 from memory_tui.tui.draw import Piece, plural
 from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.keymap import bindings
@@ -352,7 +352,7 @@ class InboxView(QueueView):
     def _act(self, action: str) -> None:
         """Do `action` about the suggestion under the cursor, or say why not."""
         one = self.suggestion
-        reason = may_decide(self.context())
+        reason = refusal(("writable", "suggestion"), self.context())
         if one is None or reason:
             self.say(reason)
         elif action == AGAIN:

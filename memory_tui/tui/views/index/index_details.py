@@ -38,8 +38,8 @@ class ListingView(View):
     WAITING: ClassVar[str] = "Looking ..."
     AUTO_FOCUS = "#listing"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
         self._problem = ""
         self._found: object = None
 
@@ -357,8 +357,8 @@ class RecallsView(ListingView):
     TITLE_WORDS = "What agents asked"
     WAITING = "Reading the log of recalls ..."
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
         self._replay: Replay | None = None
         self._letters = ""
 

@@ -13,6 +13,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import plural
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.index.index_details import ListingView
+from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, Rows, text
 from memory_tui.tui.workers import Done
 
@@ -52,8 +53,8 @@ class ProvidersView(ListingView):
     TITLE_WORDS = "Providers"
     WAITING = "Looking at the providers and what they would get ..."
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
         self._tried: dict[str, Any] | None = None
 
     @staticmethod

@@ -207,7 +207,7 @@ class EditView(View):
         super().on_mount()
         area = self.query_one(EditArea)
         area.read_only = True
-        asked = next((view.question for view in self.home.views if view.question), "")
+        asked = self.home.question
         with self.prevent(Input.Changed):
             self.query_one(QuestionInput).value = asked
         self.query_one(Impact).say(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.binding import BindingType
@@ -26,6 +26,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done
     from memory_tui.curate.journal import JournalEntry
+    from memory_tui.tui.views.notes.note_pane import NoteView
 
 
 class Changes(RowList):
@@ -94,9 +95,10 @@ class HistoryView(View):
     PLACE = "history"
     AUTO_FOCUS = "#changes"
 
-    def __init__(self, path: str | None) -> None:
-        super().__init__()
-        self._path = path
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        page = cast("NoteView", below).reader.page
+        self._path = page.path if page is not None else None
 
     def compose_view(self) -> Iterable[Widget]:
         """List and difference."""

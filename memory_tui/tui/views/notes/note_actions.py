@@ -231,13 +231,6 @@ class CuratingView(NoteView):
         self.say(f"{one_line(done.change.title)}. {also(done)}{way}.")
         self.home.bridge.look()
 
-    def do_history(self) -> None:
-        """What was changed in this note."""
-        from memory_tui.tui.views.notes.history import HistoryView
-
-        page = self.reader.page
-        self.app.push_screen(HistoryView(page.path if page else None))
-
     def do_edit_here(self) -> None:
         """Edit the note on screen."""
         from memory_tui.tui.views.notes.edit import EditView

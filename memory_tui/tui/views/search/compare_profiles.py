@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.binding import BindingType
@@ -24,6 +24,7 @@ from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.search.evidence import Evidence
+    from memory_tui.tui.views.search.search_judge import Judging
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,11 @@ class SidesView(View):
     PLACE = "sides"
     AUTO_FOCUS = "#sides"
 
-    def __init__(self, evidence: Evidence) -> None:
-        super().__init__()
-        self._evidence = evidence
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        evidence = cast("Judging", below).evidence
+        assert evidence is not None
+        self._evidence: Evidence = evidence
         self._at = [0, 1]
         self._pairs: list[Pair] = []
         self._traces: tuple[Trace, Trace] | None = None

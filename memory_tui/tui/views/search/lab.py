@@ -44,9 +44,9 @@ class Report(View):
     ABOUT_NOTES = False
     """Whether the cursor stands on places in notes."""
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__()
-        self.search = search
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self.search = cast("Judging", below)
         self._request = 0
         self._progress = ""
         self._error: MemoryTuiError | None = None
@@ -155,8 +155,8 @@ class NoiseView(Report):
     KIND = "noise"
     TITLE = "Noise floor"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__(search)
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
         self.noise: Noise | None = None
 
     def work(self) -> Callable[[Tell], object] | None:
@@ -318,9 +318,14 @@ class FadingView(Report):
     ABOUT_NOTES = True
     TITLE = f"Fading within {HORIZON} days"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__(search)
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
         self.faded: Faded | None = None
+
+    def on_mount(self) -> None:
+        """Have the saved questions asked, whose hits fade as well."""
+        super().on_mount()
+        self.search.measure()
 
     def work(self) -> Callable[[Tell], object] | None:
         """The question on screen first, then the saved ones whose evidence is there."""
@@ -435,8 +440,8 @@ class SweepView(Report):
     KIND = "sweep"
     TITLE = "Better knobs by your labels"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__(search)
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
         self.outcome: Outcome | None = None
         self._applied = False
 

@@ -111,13 +111,6 @@ class Explaining(Judging):
         elif event.done and pane.subject is not None and pane.subject.key == self._questions_for:
             pane.show(replace(pane.subject, questions=cast("tuple[Rephrased, ...]", event.value)))
 
-    def do_sides(self) -> None:
-        """Two profiles side by side on this question."""
-        if self._answer is not None:
-            from memory_tui.tui.views.search.compare_profiles import SidesView
-
-            self.app.push_screen(SidesView(self._answer.evidence))
-
     def do_apply(self) -> None:
         """Apply the change under the why pane's cursor, the nearest one without a cursor."""
         pane = self.query_one(WhyPane)

@@ -34,6 +34,7 @@ from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.workers import Worked
 
 if TYPE_CHECKING:
+    from memory_tui.search.evidence import Evidence
     from memory_tui.tune.evaluate import Case, Change, Comparison
     from memory_tui.tune.judgments import Notebook, Query
 
@@ -51,6 +52,11 @@ class Turning(View):
     def answer(self) -> Answer | None:
         """What was found, and how it ranks."""
         return self._answer
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What was found."""
+        return self._answer.evidence if self._answer else None
 
     @property
     def trace(self) -> Trace | None:
@@ -171,6 +177,11 @@ class Judging(Turning):
         """Read the saved questions of the workspace; they come when they are read."""
         if self.home.engine is not None:
             self.home.bridge.follow("notebook", desks.write(self.home.engine, self._pending))
+
+    def read_again(self) -> None:
+        """Read the saved questions, which another program may have changed, and measure them."""
+        self._measuring = True
+        self.read_notebook()
 
     def change_notebook(self, change: NotebookChange, said: str) -> None:
         """Make `change` on disk, and say `said` when it is there."""
@@ -323,39 +334,6 @@ class Judging(Turning):
             desks.keep(self.question), "The question is saved; v marks which hits answer it, B lists what is saved."
         )
 
-    def do_noise(self) -> None:
-        """What unrelated questions score, and whether minScore can keep them out."""
-        from memory_tui.tui.views.search.lab import NoiseView
-
-        self.app.push_screen(NoiseView(self))
-
-    def do_fading(self) -> None:
-        """What age has taken and will take."""
-        from memory_tui.tui.views.search.lab import FadingView
-
-        self.measure()
-        self.app.push_screen(FadingView(self))
-
-    def do_sweep(self) -> None:
-        """Look for better knobs by the saved questions."""
-        from memory_tui.tui.views.search.lab import SweepView
-
-        self.app.push_screen(SweepView(self))
-
-    def do_write(self) -> None:
-        """Show what writing the knobs would change."""
-        from memory_tui.tui.views.search.write_config import WriteView
-
-        self.app.push_screen(WriteView(self))
-
-    def do_book(self) -> None:
-        """List the saved questions."""
-
-        # Another program may have written to it since.
-        self._measuring = True
-        self.read_notebook()
-        self.app.push_screen(BookView(self))
-
 
 TAKEN_BACK, UNKNOWN = -1, -2
 """Answers beside grades: no mark any more, and the notes do not answer this question at all."""
@@ -433,17 +411,19 @@ class BookView(View):
     PLACE = "book"
     AUTO_FOCUS = "#book"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__()
-        self._search = search
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        assert isinstance(below, Judging)
+        self._search = below
 
     def compose_view(self) -> Iterable[Widget]:
         """The list alone."""
         yield Rows(id="book")
 
     def on_mount(self) -> None:
-        """What is known already."""
+        """What is known already; another program may have written to it since."""
         super().on_mount()
+        self._search.read_again()
         self._show()
 
     def worked(self, event: Worked) -> None:

@@ -11,6 +11,7 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui.judging import propose_write
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.search.lab import Report
+from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, text
 from memory_tui.tui.workers import Tell
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
     from memory_tui.tui.tuning import Tuning
-    from memory_tui.tui.views.search.search_judge import Judging
     from memory_tui.tune.config_patch import Patch
 
 T = TypeVar("T")
@@ -33,8 +33,8 @@ class WriteView(Report):
     KIND = "patch"
     TITLE = "Write the knobs into the configuration"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__(search)
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
         self.patch: Patch | None = None
 
     def work(self) -> Callable[[Tell], object] | None:
