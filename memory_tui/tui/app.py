@@ -37,7 +37,7 @@ from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
-from memory_tui.tui.workers import Bridge, Opener
+from memory_tui.tui.workers import Jobs, Opener
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -172,7 +172,7 @@ class MemoryApp(GlobalActions):
     def __init__(self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = ()) -> None:
         self.set_reactive(GlobalActions.theme, first_theme())
         super().__init__()
-        self.bridge = Bridge(self, opener)
+        self.jobs = Jobs(self, opener)
         self.engine: Engine | None = None
         self.tuning: Tuning | None = None
         self.facts: Facts | None = None
@@ -215,7 +215,7 @@ class MemoryApp(GlobalActions):
             return
         writing = self.recalled.writing(self.engine)
         if writing is not None:
-            self.bridge.tell(writing)
+            self.jobs.tell(writing)
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -247,7 +247,7 @@ class MemoryApp(GlobalActions):
         if self.signals is not None:
             self.signals.listen(asyncio.get_running_loop())
             self.set_interval(TERMINAL_EVERY, self._look_for_terminal)
-        self.bridge.open()
+        self.jobs.open()
         if self._query:
             self.switch_mode("search")
 
@@ -275,11 +275,11 @@ class MemoryApp(GlobalActions):
 
     def close_engine(self) -> None:
         """Close the engine, within half a second."""
-        self.bridge.close()
+        self.jobs.close()
 
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""
-        self.bridge.close()
+        self.jobs.close()
         gc.unfreeze()
 
     # --- news ----------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class MemoryApp(GlobalActions):
         gc.freeze()
         for view in self.views:
             view.engine_opened()
-        self.bridge.tell(partial(left_over, event.engine))
+        self.jobs.tell(partial(left_over, event.engine))
 
     @on(workers.EngineRefused)
     def _refused(self, event: workers.EngineRefused) -> None:
@@ -303,9 +303,9 @@ class MemoryApp(GlobalActions):
 
     @on(workers.FactsArrived)
     def _facts_arrived(self, event: workers.FactsArrived) -> None:
-        if not self.bridge.current("facts", event.number):
+        if not self.jobs.current("facts", event.number):
             return
-        self.bridge.looked()
+        self.jobs.refreshed()
         if event.facts is not None:
             self.facts = event.facts
             self.facts_signal.publish(event.facts)
@@ -314,7 +314,7 @@ class MemoryApp(GlobalActions):
 
     @on(workers.EventsArrived)
     def _events_arrived(self) -> None:
-        news = self.bridge.fetch()
+        news = self.jobs.fetch()
         self.news.extend(news)
         for event in news:
             match event:
@@ -342,7 +342,7 @@ class MemoryApp(GlobalActions):
         if any(isinstance(event, RootsChanged) for event in news):
             self._roots_changed()
         if self.progress is None:
-            self.bridge.look()
+            self.jobs.refresh()
         elif self.facts is not None and time.monotonic() - self._told_facts > FACTS_EVERY:
             self._told_facts = time.monotonic()
             self.facts_signal.publish(self.facts)
@@ -354,7 +354,7 @@ class MemoryApp(GlobalActions):
         if self.facts is not None:
             self.facts = replace(self.facts, doubt=error.message)
             self.facts_signal.publish(self.facts)
-        self.set_timer(AGAIN_SECONDS, self.bridge.look)
+        self.set_timer(AGAIN_SECONDS, self.jobs.refresh)
 
     def _roots_changed(self) -> None:
         """Say at once what became of the roots: the facts that follow may wait for a file system that hangs."""
@@ -364,21 +364,21 @@ class MemoryApp(GlobalActions):
 
     @on(workers.Gathered)
     def _gathered(self, event: workers.Gathered) -> None:
-        if self.bridge.current("search", event.number):
+        if self.jobs.current("search", event.number):
             for view in self.views:
                 view.answered(event.number, event.evidence, event.error)
 
     @on(workers.PageRead)
     def _page_read(self, event: workers.PageRead) -> None:
-        if self.bridge.current("page", event.number):
+        if self.jobs.current("page", event.number):
             for view in self.views:
                 view.page_came(event.number, event.page, event.error)
 
     @on(workers.Done)
     async def _done(self, event: workers.Done) -> None:
-        if event.kind == "agent" and self.bridge.current(event.kind, event.number):
+        if event.kind == "agent" and self.jobs.current(event.kind, event.number):
             await self._go_to_agent(event)
-        elif self.bridge.current(event.kind, event.number):
+        elif self.jobs.current(event.kind, event.number):
             for view in self.views:
                 view.work_done(event)
 
@@ -394,13 +394,13 @@ class MemoryApp(GlobalActions):
             await self.remove_mode(mode)
         self._forget(options.agent)
         self._add_modes()
-        self.bridge.reopen(opener_of(options))
+        self.jobs.reopen(opener_of(options))
         await self.switch_mode(self.DEFAULT_MODE)
         await self.remove_mode(BETWEEN)
 
     @on(workers.Worked)
     def _worked(self, event: workers.Worked) -> None:
-        if self.bridge.current(event.kind, event.number):
+        if self.jobs.current(event.kind, event.number):
             for view in self.views:
                 view.worked(event)
 

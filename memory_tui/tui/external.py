@@ -94,7 +94,7 @@ def hand_over(view: View) -> None:
 
     def kept(done: Done | None) -> None:
         view.say(f"{problem} {_outcome(done, path, name)}".strip())
-        home.bridge.look()
+        home.jobs.refresh()
 
     def refused(error: MemoryTuiError) -> None:
         view.say(
@@ -102,8 +102,8 @@ def hand_over(view: View) -> None:
             f"{error.next_step}".strip()
         )
 
-    home.bridge.writes += 1
-    view.run(f"write {home.bridge.writes}", lambda engine: engine.curator.came_back(lent, name), kept, refused)
+    home.jobs.writes += 1
+    view.run(f"write {home.jobs.writes}", lambda engine: engine.curator.came_back(lent, name), kept, refused)
 
 
 def _outcome(done: Done | None, path: str, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
-    from memory_tui.tui.workers import Bridge
+    from memory_tui.tui.workers import Jobs
 
 
 class GlobalActions(App[int]):
     """The app's own `do_` methods; views and panes have theirs, and come first."""
 
-    bridge: Bridge
+    jobs: Jobs
     engine: Engine | None
     facts: Facts | None
     typed_ahead: TypedAhead
@@ -68,15 +69,11 @@ class GlobalActions(App[int]):
         if reason:
             view.say(reason)
             return
-        for node in (view.focused or view).ancestors_with_self:
-            method = getattr(node, f"do_{name}", None)
-            if method is not None:
-                method()
-                break
-        else:
-            row = overlay(name)
-            if row is not None:
-                self.push_screen(make(row.target, view))
+        method, row = _method(view, name), overlay(name)
+        if method is not None:
+            method()
+        elif row is not None:
+            self.push_screen(make(row.target, view))
         view.update_hints()
 
     def on_key(self, event: events.Key) -> None:
@@ -185,7 +182,7 @@ class GlobalActions(App[int]):
 
         def chosen(name: str | None) -> None:
             if name is not None:
-                self.bridge.work("agent", lambda engine: _checked(engine, ids[name]))
+                self.jobs.work("agent", lambda engine: _checked(engine, ids[name]))
 
         self.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), chosen)
 
@@ -245,12 +242,12 @@ class GlobalActions(App[int]):
 
         def said(text: str | None) -> None:
             if text:
-                self.bridge.writes += 1
-                view.run(f"write {self.bridge.writes}", lambda engine: engine.curator.remember(text), kept)
+                self.jobs.writes += 1
+                view.run(f"write {self.jobs.writes}", lambda engine: engine.curator.remember(text), kept)
 
         def kept(done: CurateDone) -> None:
             view.say(f"Kept in {', '.join(done.change.paths)}.")
-            self.bridge.look()
+            self.jobs.refresh()
 
         self.push_screen(
             LineDialog("Remember this", "One line, added with the time to today's log.", "Keep", remark=looks_secret),
@@ -337,7 +334,17 @@ class GlobalActions(App[int]):
             way = f"the terminal and {program}" if program else "the terminal"
             return f"Sent {what} to the clipboard, through {way}."
 
-        self.bridge.tell(job)
+        self.jobs.tell(job)
+
+
+def _method(view: View, name: str) -> Callable[[], None] | None:
+    """What does the action called `name`: the focused node's method, else the nearest one's above it, or a part's."""
+    for node in (view.focused or view).ancestors_with_self:
+        for owner in (node, *getattr(node, "parts", ())):
+            method: Callable[[], None] | None = getattr(owner, f"do_{name}", None)
+            if method is not None:
+                return method
+    return None
 
 
 def _checked(engine: Engine, agent: str) -> Options:

@@ -1,14 +1,19 @@
-"""Workers run engine calls on threads; each job posts messages to the app."""
+"""Workers run engine calls on threads, for coroutines of the screen that wait for them."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
+from textual.dom import DOMNode
 from textual.message import Message
+from textual.worker import Worker
 
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.core.events import Event
@@ -49,7 +54,7 @@ class FactsArrived(Message):
 
 @dataclass
 class EventsArrived(Message):
-    """Engine events wait in the bridge."""
+    """Engine events wait to be fetched."""
 
 
 @dataclass
@@ -98,6 +103,9 @@ class Told(Message):
     text: str
 
 
+T = TypeVar("T")
+P = ParamSpec("P")
+
 Opener = Callable[[Callable[[Event], None]], "Engine"]
 """Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
 
@@ -113,8 +121,70 @@ def _chunks(engine: Engine, path: str) -> Sequence[ChunkRef]:
         return ()
 
 
-class Bridge:
-    """Runs the engine's slow calls beside the app. Its methods return at once; only the app's thread calls them."""
+class Owner(Protocol):
+    """A view, a part of one, or the app, as far as a task knows it."""
+
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why a task came to nothing."""
+
+    def update_hints(self) -> None:
+        """Bring the key hints up to date."""
+
+
+S = TypeVar("S", bound=Owner)
+
+
+def task(
+    group: str, *, exclusive: bool = True
+) -> Callable[[Callable[Concatenate[S, P], Coroutine[Any, Any, None]]], Callable[Concatenate[S, P], None]]:
+    """Make a coroutine a task of its view, which a call starts and nobody waits for.
+
+    Where it is `exclusive` a newer one of the same group and view takes its place. What it raises is said.
+    """
+
+    def decorate(
+        method: Callable[Concatenate[S, P], Coroutine[Any, Any, None]],
+    ) -> Callable[Concatenate[S, P], None]:
+        @wraps(method)
+        def start(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+            async def guarded() -> None:
+                try:
+                    await method(self, *args, **kwargs)
+                except Cancelled:
+                    return
+                except MemoryTuiError as error:
+                    self.refused(error)
+                self.update_hints()
+
+            node: DOMNode = node_of(self)
+            _started: Worker[None] = node.run_worker(guarded, group=group, exclusive=exclusive)
+
+        return cast("Callable[Concatenate[S, P], None]", start)
+
+    return decorate
+
+
+def node_of(owner: object) -> DOMNode:
+    """The node whose tasks end with it: the owner itself, or the view of which it is a part."""
+    return owner if isinstance(owner, DOMNode) else cast("DOMNode", owner.view)  # type: ignore[attr-defined]
+
+
+def stop(owner: object, group: str) -> None:
+    """End the tasks of `group`; nobody wants their answers any more."""
+    node = node_of(owner)
+    node.workers.cancel_group(node, group)
+
+
+END = object()
+
+
+class Jobs:
+    """Runs the engine's slow calls on worker threads; only the app's thread calls its methods.
+
+    `run`, `write` and `parts` are for tasks: never wait for them in the handler of a message or an action, because
+    the next keys of the screen would wait too. A task that is cancelled hears nothing more, and its thread ends when
+    it next tells something.
+    """
 
     def __init__(self, app: App[int], opener: Opener) -> None:
         self._app = app
@@ -124,6 +194,7 @@ class Bridge:
         self._events: deque[Event] = deque(maxlen=5000)
         self._announced = False
         self._jobs = 0
+        self._awaited = 0
         self.writes = 0
         """How many changes of notes were begun; each has a name of its own, so that none replaces another."""
         self._newest: defaultdict[str, int] = defaultdict(int)
@@ -206,7 +277,7 @@ class Bridge:
         if engine is not None:
             engine.close()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Gather facts; FactsArrived follows. Calls while that runs lead to one more run, not to a queue."""
         if self._engine is None or self._facts_running:
             self._facts_wanted = self._engine is not None
@@ -226,11 +297,113 @@ class Bridge:
 
         self._run(job, "facts")
 
-    def looked(self) -> None:
-        """FactsArrived was handled; look again when somebody asked meanwhile."""
+    def refreshed(self) -> None:
+        """FactsArrived was handled; gather them once more when somebody asked meanwhile."""
         self._facts_running = False
         if self._facts_wanted:
-            self.look()
+            self.refresh()
+
+    # --- for tasks -----------------------------------------------------------------------------------------------
+
+    async def run(self, work: Callable[[Engine], T], stop: Callable[[], object] | None = None) -> T:
+        """Do `work` on a worker thread and return what it returns; `stop` is called when nobody waits any more.
+
+        Raises what it raises; Cancelled without an engine.
+        """
+        engine, gone = self._opened(), threading.Event()
+
+        def job() -> T:
+            if gone.is_set() or self._closed:
+                raise Cancelled
+            return work(engine)
+
+        with self._wanted(gone, stop):
+            return await asyncio.shield(self._thread(job))
+
+    async def write(self, work: Callable[[Engine], T]) -> T:
+        """Do `work` as `run` does, to its end, whether or not somebody still waits for it."""
+        engine = self._opened()
+        with self._wanted(threading.Event()):
+            return await asyncio.shield(self._thread(lambda: work(engine)))
+
+    async def parts(self, work: Callable[[Tell], object]) -> AsyncIterator[Any]:
+        """Do `work` on a worker thread; yields what it tells on the way, then what it returns.
+
+        Raises what it raises.
+        """
+        loop, gone = asyncio.get_running_loop(), threading.Event()
+        told: asyncio.Queue[object] = asyncio.Queue()
+
+        def tell(value: object) -> None:
+            if gone.is_set() or self._closed:
+                raise Cancelled
+            if value is not None:
+                loop.call_soon_threadsafe(told.put_nowait, value)
+
+        def job() -> object:
+            tell(None)
+            return work(tell)
+
+        with self._wanted(gone):
+            done = self._thread(job)
+            done.add_done_callback(lambda _: told.put_nowait(END))
+            while (value := await told.get()) is not END:
+                yield value
+            yield done.result()
+
+    async def rest(self, seconds: float) -> None:
+        """Wait until keys rest for `seconds`; a newer task of the same group begins again."""
+        with self._wanted(threading.Event()):
+            await asyncio.sleep(seconds)
+
+    def report(self, work: Callable[[], str]) -> None:
+        """Do `work` on a worker thread, to its end, and show the sentence it returns, or its error."""
+
+        def job() -> None:
+            try:
+                sentence = work()
+            except MemoryTuiError as error:
+                sentence = f"{error.message} {error.next_step}"
+            self._app.post_message(Told(sentence.strip()))
+
+        self._thread(job)
+
+    def _opened(self) -> Engine:
+        if self._engine is None:
+            raise Cancelled
+        return self._engine
+
+    @contextmanager
+    def _wanted(self, gone: threading.Event, stop: Callable[[], object] | None = None) -> Iterator[None]:
+        """While inside, a task waits; afterwards its thread finds it `gone`."""
+        self._awaited += 1
+        try:
+            yield
+        except asyncio.CancelledError:
+            if stop is not None:
+                stop()
+            raise
+        finally:
+            gone.set()
+            self._awaited -= 1
+
+    def _thread(self, job: Callable[[], T]) -> asyncio.Future[T]:
+        with self._lock:
+            self._jobs += 1
+
+        def counted() -> T:
+            try:
+                return job()
+            finally:
+                with self._lock:
+                    self._jobs -= 1
+
+        running = asyncio.get_running_loop().run_in_executor(None, counted)
+        # What a job raises that nobody waits for is no error of the app.
+        running.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return running
+
+    # --- messages ------------------------------------------------------------------------------------------------
 
     def ask(self, query: str) -> int:
         """Gather evidence for `query`; Gathered follows, unless a newer question comes first."""
@@ -356,7 +529,7 @@ class Bridge:
     def busy(self) -> bool:
         """Whether a job is under way, or news wait to be fetched."""
         with self._lock:
-            return self._jobs > 0 or self._announced
+            return self._jobs > 0 or self._awaited > 0 or self._announced
 
     def _run(self, job: Callable[[], None], group: str) -> None:
         def counted() -> None:

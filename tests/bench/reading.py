@@ -77,7 +77,7 @@ async def in_process(workspace: Path, index: Path) -> None:
             last = now
 
     async with app.run_test(size=(120, 36)) as pilot:
-        while app.facts is None or app.progress is not None or app.bridge.busy:
+        while app.facts is None or app.progress is not None or app.jobs.busy:
             await pilot.pause(0.02)
         view = app.screen
         assert isinstance(view, BrowseView)
@@ -100,7 +100,7 @@ async def promoting(workspace: Path, index: Path) -> None:
     app = MemoryApp(lambda listener: Engine.open(options, listener))
     times = []
     async with app.run_test(size=(120, 36)) as pilot:
-        while app.facts is None or app.engine is None or app.progress is not None or app.bridge.busy:
+        while app.facts is None or app.engine is None or app.progress is not None or app.jobs.busy:
             await pilot.pause(0.02)
         engine, view = app.engine, app.screen
         assert isinstance(view, BrowseView)
@@ -128,7 +128,7 @@ async def promoting(workspace: Path, index: Path) -> None:
             while not await asyncio.to_thread(found):
                 await asyncio.sleep(0.005)
             times.append((time.perf_counter() - began) * 1000)
-            while app.bridge.busy:
+            while app.jobs.busy:
                 await asyncio.sleep(0.01)
     show(
         "a confirmed promote to its being searchable, median ms",

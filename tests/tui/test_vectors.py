@@ -115,7 +115,7 @@ def test_the_log_counts_the_vectors_of_a_slow_provider(tmp_path: Path, play: Pla
 
 def _tell(app: MemoryApp, *news: events.Event) -> None:
     for event in news:
-        app.bridge.hear(event)
+        app.jobs.hear(event)
 
 
 def test_one_line_a_sync_and_none_in_the_first_line_afterwards(tmp_path: Path) -> None:

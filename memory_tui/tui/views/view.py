@@ -31,6 +31,41 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Part:
+    """A part of a view: its actions (`do_`), its tasks, and what it keeps. It hears what the view hears."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    @property
+    def home(self) -> Home:
+        """The app, as far as a part may know it."""
+        return self.view.home
+
+    def facts_changed(self, facts: Facts, /) -> None:
+        """The engine's facts are other ones now."""
+
+    def events_came(self, events: Sequence[Event], /) -> None:
+        """The engine told something."""
+
+    def context(self) -> dict[str, bool]:
+        """The fields of the context that only this part knows."""
+        return {}
+
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why a task came to nothing."""
+        self.view.say(sentence_of(error))
+
+    def update_hints(self) -> None:
+        """Bring the key hints up to date."""
+        self.view.update_hints()
+
+
+def sentence_of(error: MemoryTuiError) -> str:
+    """What went wrong, and what to do next."""
+    return f"{error.message} {error.next_step}".strip()
+
+
 class View(Screen[None]):
     """A screen with truth bar and key hints; subclasses compose what is between and answer to actions.
 
@@ -46,6 +81,7 @@ class View(Screen[None]):
         super().__init__()
         self.below = below
         """The view that it was opened over, where it is an overlay."""
+        self.parts: tuple[Part, ...] = ()
         self._awaited: dict[
             str, tuple[int, Callable[[object], None] | None, Callable[[MemoryTuiError], None] | None]
         ] = {}
@@ -83,11 +119,15 @@ class View(Screen[None]):
 
     def _facts(self, facts: Facts) -> None:
         self.query_one(TruthBar).show(facts, self.home.progress)
+        for part in self.parts:
+            part.facts_changed(facts)
         self.facts_changed(facts)
         self.update_hints()
 
     def _events(self, events: Sequence[Event]) -> None:
         self.query_one(TruthBar).show(self.home.facts, self.home.progress)
+        for part in self.parts:
+            part.events_came(events)
         self.events_came(events)
         self.update_hints()
 
@@ -127,6 +167,7 @@ class View(Screen[None]):
             agents=facts is not None and len(facts.agents) > 1,
             zoomed=self.maximized is not None,
             note=self.place_in_note() is not None,
+            **{flag: holds for part in self.parts for flag, holds in part.context().items()},
             **self.more_context(),
         )
 
@@ -173,7 +214,7 @@ class View(Screen[None]):
 
         Newer work of the same `kind` takes the place of older.
         """
-        self._awaited[kind] = (self.home.bridge.work(kind, work), cast("Callable[[object], None]", then), refused)
+        self._awaited[kind] = (self.home.jobs.work(kind, work), cast("Callable[[object], None]", then), refused)
 
     def work_done(self, done: Done) -> None:
         """Work that `run` began came to its end."""
@@ -194,6 +235,10 @@ class View(Screen[None]):
 
     def tuned(self, *, keep: bool = True) -> None:
         """The knobs stand elsewhere now; with `keep` the cursor stays on its chunk."""
+
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why a task came to nothing."""
+        self.say(sentence_of(error))
 
     def update_hints(self) -> None:
         """Bring the key hints up to date."""

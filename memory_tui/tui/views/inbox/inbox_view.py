@@ -127,14 +127,14 @@ class QueueView(View):
         engine = self.home.engine
         if engine is not None:
             self._stale, self._problem, self._progress = False, "", "looking"
-            self._request = self.home.bridge.follow("inbox", inbox_proposal.look(engine))
+            self._request = self.home.jobs.follow("inbox", inbox_proposal.look(engine))
         self.show()
 
     def stop(self) -> bool:
         """Nobody waits for what is looked for; False when nothing is."""
         looking = bool(self._progress)
         if self._progress:
-            self.home.bridge.drop("inbox")
+            self.home.jobs.drop("inbox")
             self._progress = ""
         return looking
 
@@ -252,7 +252,7 @@ class QueueView(View):
         before = self._shown
         if one is None or engine is None:
             self._shown, self._resting = None, 0
-            self.home.bridge.drop("proposal")
+            self.home.jobs.drop("proposal")
             self._write()
             return
         known = self._planned.get(one.id)
@@ -266,7 +266,7 @@ class QueueView(View):
         if known is None and changes_notes(one.actions[0]):
             if before is not None and before.suggestion.id == one.id and self._resting:
                 return
-            self._resting = self.home.bridge.follow("proposal", inbox_proposal.rested(engine, one, one.actions[0]))
+            self._resting = self.home.jobs.follow("proposal", inbox_proposal.rested(engine, one, one.actions[0]))
         else:
             self._resting = 0
         if before != self._shown:
@@ -411,8 +411,8 @@ class InboxView(QueueView):
 
     def _do(self, work: Callable[[Engine], T], then: Callable[[T], None]) -> None:
         """Do `work`, which newer work does not replace; where it is refused, the notes are looked at again."""
-        self.home.bridge.writes += 1
-        self.run(f"write {self.home.bridge.writes}", work, then, self._refused)
+        self.home.jobs.writes += 1
+        self.run(f"write {self.home.jobs.writes}", work, then, self._refused)
 
     def _refused(self, error: MemoryTuiError) -> None:
         self.say(f"{error.message} {error.next_step}".strip())
@@ -422,7 +422,7 @@ class InboxView(QueueView):
         also = f" Others' changes of {', '.join(done.merged)} were kept too." if done.merged else ""
         self.drop(one)
         self.say(f"{done.change.title}: done.{also} u takes it back.")
-        self.home.bridge.look()
+        self.home.jobs.refresh()
         self.look()
 
     def _decide(self, one: Suggestion, days: float) -> None:
@@ -467,7 +467,7 @@ class InboxView(QueueView):
             self.say(
                 f"{one_line(outcome.change.title)}. {'ctrl+r makes it again' if kind == 'undo' else 'u takes it back'}."
             )
-            self.home.bridge.look()
+            self.home.jobs.refresh()
             self.look()
 
     # --- around --------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class ListingView(View):
     def look(self) -> None:
         """Look, or look again; what was there stays until then."""
         self.show()
-        self.home.bridge.work(self.PLACE, self.gather)
+        self.home.jobs.work(self.PLACE, self.gather)
 
     def work_done(self, done: Done, /) -> None:
         """Show what was found, or why nothing was."""
@@ -132,7 +132,7 @@ class DoctorView(ListingView):
                 tell(result)
             return len(runner.CHECKS)
 
-        self.home.bridge.follow("doctor", run)
+        self.home.jobs.follow("doctor", run)
 
     def do_again(self) -> None:
         """Examine everything again."""
@@ -175,7 +175,7 @@ class DoctorView(ListingView):
 
     def on_unmount(self) -> None:
         """Nobody waits for the other checks any more."""
-        self.home.bridge.drop("doctor")
+        self.home.jobs.drop("doctor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +457,7 @@ class RecallsView(ListingView):
 
             return replay(engine, entry)
 
-        self.home.bridge.work("replay", ask)
+        self.home.jobs.work("replay", ask)
 
     def do_filter(self) -> None:
         """Ask for letters, and show only the recalls that hold them."""

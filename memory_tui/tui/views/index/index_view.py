@@ -71,7 +71,7 @@ class IndexView(View):
             engine.pause()
             return "Indexing is paused: what is done stays done, searches go on, z lets it go on."
 
-        self.home.bridge.tell(turn)
+        self.home.jobs.tell(turn)
 
     def do_accept(self) -> None:
         """Forget the notes that vanished, after asking."""
@@ -87,7 +87,7 @@ class IndexView(View):
 
         def answer(yes: bool | None) -> None:
             if yes:
-                self.home.bridge.tell(accept)
+                self.home.jobs.tell(accept)
 
         what = f"{facts.shrink.partition(':')[0]}. If a disk is not mounted, mount it instead: they are found again."
         self.app.push_screen(Confirm("Forget the notes that vanished?", what, "Forget"), answer)
@@ -111,11 +111,11 @@ class IndexView(View):
                 else "The watcher is off: r looks for changed files."
             )
 
-        self.home.bridge.tell(switch)
+        self.home.jobs.tell(switch)
 
     def do_reindex(self) -> None:
         """Find out what it costs, then ask."""
-        self.home.bridge.work("estimate", lambda engine: engine.estimate())
+        self.home.jobs.work("estimate", lambda engine: engine.estimate())
 
     def work_done(self, done: Done, /) -> None:
         """What indexing everything anew costs; nothing is indexed before the answer."""

@@ -165,7 +165,7 @@ class CompareView(View):
         """Look again."""
         self.query_one(Statements).say([("state", "Reading OpenClaw's index and the notes ...", "muted")])
         self.query_one(ComparedFiles).show((), "")
-        self.home.bridge.work("compare", _compare)
+        self.home.jobs.work("compare", _compare)
 
     def do_agreeing(self) -> None:
         """Show or hide the files that agree."""

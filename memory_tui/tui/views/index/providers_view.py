@@ -81,7 +81,7 @@ class ProvidersView(ListingView):
             return
         name = "" if link is None else link.name
         self.say(f"Asking {name or 'the provider'} ...")
-        self.home.bridge.work("try out", lambda engine: engine.embedding.try_out(name))
+        self.home.jobs.work("try out", lambda engine: engine.embedding.try_out(name))
 
     def _link(self) -> LinkState | None:
         found, key = self._found, self.query_one(Rows).key
@@ -100,7 +100,7 @@ class ProvidersView(ListingView):
 
         def answer(yes: bool | None) -> None:
             if yes:
-                self.home.bridge.work("consent", lambda engine: engine.embedding.agree(name))
+                self.home.jobs.work("consent", lambda engine: engine.embedding.agree(name))
 
         what = "the texts of all notes"
         if sent is not None:
@@ -117,7 +117,7 @@ class ProvidersView(ListingView):
 
     def do_revoke(self) -> None:
         """Take every agreement back."""
-        self.home.bridge.work("consent", lambda engine: engine.embedding.revoke())
+        self.home.jobs.work("consent", lambda engine: engine.embedding.revoke())
 
     def do_again(self) -> None:
         """Ask a provider that failed again now, and look again."""

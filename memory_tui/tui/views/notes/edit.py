@@ -298,7 +298,7 @@ class EditView(View):
         if self._typing is not None:
             self._turn += 1
             typing, turn = self._typing, self._turn
-            self.home.bridge.work("keep", lambda _: typing.drop(turn))
+            self.home.jobs.work("keep", lambda _: typing.drop(turn))
 
     def _look(self) -> None:
         self._timer = None
@@ -343,8 +343,8 @@ class EditView(View):
 
     def _write(self, work: Callable[[Engine], Done]) -> None:
         self._writing = True
-        self.home.bridge.writes += 1
-        self.run(f"write {self.home.bridge.writes}", work, self._written, self._refused)
+        self.home.jobs.writes += 1
+        self.run(f"write {self.home.jobs.writes}", work, self._written, self._refused)
 
     def _written(self, done: Done) -> None:
         self._forget()
@@ -376,7 +376,7 @@ class EditView(View):
     def _leave(self, sentence: str) -> None:
         line = self.query_one(EditArea).cursor_location[0] + 1
         self.app.pop_screen()
-        self.home.bridge.look()
+        self.home.jobs.refresh()
         self.home.edited(self._path, line, sentence)
 
     def back(self) -> bool:
@@ -396,7 +396,7 @@ class EditView(View):
                 self._forget()
                 if self._kept_as:
                     draft = self._kept_as
-                    self.home.bridge.work("forget draft", lambda engine: note_changes.forgotten(engine, draft))
+                    self.home.jobs.work("forget draft", lambda engine: note_changes.forgotten(engine, draft))
                 self.app.pop_screen()
 
         self.app.push_screen(

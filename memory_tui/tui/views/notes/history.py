@@ -159,9 +159,9 @@ class HistoryView(View):
 
         def answered(answer: str | None) -> None:
             if answer == "yes":
-                self.home.bridge.writes += 1
+                self.home.jobs.writes += 1
                 self.run(
-                    f"write {self.home.bridge.writes}", partial(note_changes.step, kind=kind, number=number), self._done
+                    f"write {self.home.jobs.writes}", partial(note_changes.step, kind=kind, number=number), self._done
                 )
 
         self.run("plan", partial(note_changes.stepped, kind=kind, number=number), show)
@@ -177,9 +177,9 @@ class HistoryView(View):
 
         def told(message: str | None) -> None:
             if message:
-                self.home.bridge.writes += 1
+                self.home.jobs.writes += 1
                 self.run(
-                    f"write {self.home.bridge.writes}", partial(note_info.commit, path=path, message=message), committed
+                    f"write {self.home.jobs.writes}", partial(note_info.commit, path=path, message=message), committed
                 )
 
         def committed(sentence: str) -> None:
@@ -198,7 +198,7 @@ class HistoryView(View):
 
     def _done(self, done: Done) -> None:
         self.say(f"{one_line(done.change.title)}.")
-        self.home.bridge.look()
+        self.home.jobs.refresh()
         self._look()
 
     def back(self) -> bool:

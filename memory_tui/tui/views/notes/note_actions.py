@@ -61,8 +61,8 @@ class CuratingView(NoteView):
 
     def _write(self, work: Callable[[Engine], T], then: Callable[[T], None]) -> None:
         """Do `work`, which newer work does not replace."""
-        self.home.bridge.writes += 1
-        self.run(f"write {self.home.bridge.writes}", work, then, self._refused)
+        self.home.jobs.writes += 1
+        self.run(f"write {self.home.jobs.writes}", work, then, self._refused)
 
     def _refused(self, error: MemoryTuiError) -> None:
         from memory_tui.curate.changes import Conflict
@@ -84,7 +84,7 @@ class CuratingView(NoteView):
     def _made(self, done: Done) -> None:
         self.say(f"{one_line(done.change.title)}: done. {also(done)}u takes it back.")
         self.reader.drop_selection()
-        self.home.bridge.look()
+        self.home.jobs.refresh()
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class CuratingView(NoteView):
     def _stepped(self, kind: str, done: Done) -> None:
         way = "ctrl+r makes it again" if kind == "undo" else "u takes it back"
         self.say(f"{one_line(done.change.title)}. {also(done)}{way}.")
-        self.home.bridge.look()
+        self.home.jobs.refresh()
 
     def do_edit_here(self) -> None:
         """Edit the note on screen."""

@@ -76,7 +76,7 @@ class NoteView(View):
         if path != self._asked_for or line is not None or cited is not None:
             self._line, self._cited = line, cited
         self._asked_for = path
-        self._request = self.home.bridge.read(path)
+        self._request = self.home.jobs.read(path)
 
     def page_came(self, number: int, page: Page | None, error: MemoryTuiError | None) -> None:
         """Show the note that was asked for; the head of a long one comes first."""

@@ -66,7 +66,7 @@ class Report(View):
         run = self.work()
         if run is not None:
             self._error = None
-            self._request = self.home.bridge.follow(self.KIND, run)
+            self._request = self.home.jobs.follow(self.KIND, run)
         self.show()
 
     def work(self) -> Callable[[Tell], object] | None:
@@ -134,7 +134,7 @@ class Report(View):
 
     def back(self) -> bool:
         """Stop what is under way, and back to the search."""
-        self.home.bridge.drop(self.KIND)
+        self.home.jobs.drop(self.KIND)
         self.app.pop_screen()
         return True
 

@@ -40,15 +40,15 @@ class Explaining(Judging):
     @on(RowList.Moved, "#results")
     def explain(self) -> None:
         """Explain the hit under the cursor; what would change it follows."""
-        self.home.bridge.drop("questions")
+        self.home.jobs.drop("questions")
         shown, engine, tuning = self._answer, self.home.engine, self.home.tuning
         pane, hit = self.query_one(WhyPane), self.query_one(HitList).hit
         if shown is None or hit is None or engine is None or tuning is None:
-            self.home.bridge.drop("flips")
+            self.home.jobs.drop("flips")
             pane.show(None)
         else:
             pane.show(Subject(shown.evidence, shown.trace, hit, working=LOOKING, grade=self.grade))
-            self._flips_request = self.home.bridge.follow(
+            self._flips_request = self.home.jobs.follow(
                 "flips", find_flips(engine, shown.dated, tuning.settings, hit.chunk.rowid)
             )
         self.update_hints()
@@ -100,9 +100,7 @@ class Explaining(Judging):
             return
         text = shown.evidence.texts.get(hit.chunk.rowid, hit.snippet)
         self._questions_for = subject.key
-        self.home.bridge.follow(
-            "questions", find_questions(engine, shown.dated, tuning.days, tuning.settings, hit, text)
-        )
+        self.home.jobs.follow("questions", find_questions(engine, shown.dated, tuning.days, tuning.settings, hit, text))
 
     def _show_questions(self, event: Worked) -> None:
         pane = self.query_one(WhyPane)
@@ -182,7 +180,7 @@ class WhyNotView(View):
         del keep
         engine, tuning = self.home.engine, self.home.tuning
         if engine is not None and tuning is not None:
-            self._request = self.home.bridge.follow(
+            self._request = self.home.jobs.follow(
                 "line", inquire(engine, self._asked, tuning.days, tuning.settings, self._path, self._line)
             )
 
@@ -253,6 +251,6 @@ class WhyNotView(View):
     def back(self) -> bool:
         """A depth back, then to the view below."""
         if not self.query_one(WhyPane).shallower():
-            self.home.bridge.drop("line")
+            self.home.jobs.drop("line")
             self.app.pop_screen()
         return True

@@ -176,7 +176,7 @@ class Judging(Turning):
     def read_notebook(self) -> None:
         """Read the saved questions of the workspace; they come when they are read."""
         if self.home.engine is not None:
-            self.home.bridge.follow("notebook", desks.write(self.home.engine, self._pending))
+            self.home.jobs.follow("notebook", desks.write(self.home.engine, self._pending))
 
     def read_again(self) -> None:
         """Read the saved questions, which another program may have changed, and measure them."""
@@ -239,10 +239,10 @@ class Judging(Turning):
             return
         if missing:
             self._asking = True
-            self.home.bridge.follow("cases", desks.collect(engine, missing))
+            self.home.jobs.follow("cases", desks.collect(engine, missing))
         else:
             cases = tuple(self.desk.cases[query.text] for query in self.desk.judged)
-            self.home.bridge.follow("measure", desks.measure(cases, tuning))
+            self.home.jobs.follow("measure", desks.measure(cases, tuning))
 
     def _cases_came(self, event: Worked) -> None:
         self._asking = not event.done

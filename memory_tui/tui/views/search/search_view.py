@@ -125,7 +125,7 @@ class SearchView(Explaining):
             self._invite()
             self._show_nothing()
             return
-        self._request = self.home.bridge.ask(query)
+        self._request = self.home.jobs.ask(query)
         self.query_one(QueryBox).outcome("asking ...")
 
     def answered(self, number: int, evidence: Evidence | None, error: MemoryTuiError | None) -> None:

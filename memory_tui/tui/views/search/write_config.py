@@ -130,7 +130,7 @@ class WriteView(Report):
 
     def _do(self, work: Callable[[Engine], T], then: Callable[[T], None]) -> None:
         """Do `work` in the background, and `then` though this view is left; none replaces another."""
-        bridge = self.search.home.bridge
+        bridge = self.search.home.jobs
         bridge.writes += 1
         self.search.run(f"write {bridge.writes}", work, then, self._refused)
 
