@@ -320,6 +320,15 @@ class Jobs:
         with self._wanted(gone, stop):
             return await asyncio.shield(self._thread(job))
 
+    async def attempt(self, work: Callable[[Engine], T]) -> T | MemoryTuiError:
+        """Do `work` as `run` does; what goes wrong is returned, not raised."""
+        try:
+            return await self.run(work)
+        except Cancelled:
+            raise
+        except MemoryTuiError as error:
+            return error
+
     async def write(self, work: Callable[[Engine], T]) -> T:
         """Do `work` as `run` does, to its end, whether or not somebody still waits for it."""
         engine = self._opened()

@@ -42,6 +42,16 @@ class Part:
         """The app, as far as a part may know it."""
         return self.view.home
 
+    def compose(self) -> Iterable[Widget]:
+        """The panes of this part, where it has its own."""
+        return ()
+
+    def mounted(self) -> None:
+        """The view is there, and its panes can be asked for."""
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """The knobs stand elsewhere now; with `keep` the cursor stays on its chunk."""
+
     def facts_changed(self, facts: Facts, /) -> None:
         """The engine's facts are other ones now."""
 
@@ -75,6 +85,8 @@ class View(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("notes"))
     PLACE = ""
     """The view's place in the action table."""
+    MORE_PLACES: ClassVar[tuple[str, ...]] = ("notes",)
+    """Places between the pane in focus and the view itself."""
     _following = False
 
     def __init__(self, below: View | None = None) -> None:
@@ -105,7 +117,8 @@ class View(Screen[None]):
 
     def compose_view(self) -> Iterable[Widget]:
         """The panes between truth bar and key hints."""
-        raise NotImplementedError
+        for part in self.parts:
+            yield from part.compose()
 
     def on_mount(self) -> None:
         """Follow the app's facts and events; called by subclasses first, and by Textual for every class."""
@@ -116,6 +129,8 @@ class View(Screen[None]):
         self.home.events_signal.subscribe(self, self._events)
         if self.home.facts is not None:
             self._facts(self.home.facts)
+        for part in self.parts:
+            part.mounted()
 
     def _facts(self, facts: Facts) -> None:
         self.query_one(TruthBar).show(facts, self.home.progress)
@@ -149,11 +164,7 @@ class View(Screen[None]):
     def places(self) -> tuple[str, ...]:
         """Where the user is, nearest first, in terms of the action table."""
         own = getattr(self.focused, "PLACES", ())
-        return tuple(dict.fromkeys((*own, *self.more_places(), self.PLACE, "everywhere")))
-
-    def more_places(self) -> tuple[str, ...]:
-        """Places of this view between the pane and the view itself."""
-        return ("notes",)
+        return tuple(dict.fromkeys((*own, *self.MORE_PLACES, self.PLACE, "everywhere")))
 
     def context(self) -> Context:
         """What decides which actions can be done now."""
@@ -235,6 +246,8 @@ class View(Screen[None]):
 
     def tuned(self, *, keep: bool = True) -> None:
         """The knobs stand elsewhere now; with `keep` the cursor stays on its chunk."""
+        for part in self.parts:
+            part.tuned(keep=keep)
 
     def refused(self, error: MemoryTuiError) -> None:
         """Say why a task came to nothing."""
@@ -262,5 +275,8 @@ class View(Screen[None]):
         self.say("Nothing is under the cursor.")
 
     def back(self) -> bool:
-        """One step back inside the view; False when there is none."""
-        return False
+        """One step back inside the view, then to the view below; False when there is none."""
+        if self.below is None:
+            return False
+        self.app.pop_screen()
+        return True

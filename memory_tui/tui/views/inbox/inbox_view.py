@@ -58,6 +58,7 @@ class QueueView(View):
     """Suggestions to the left; to the right why, both texts, and the difference that the proposed action makes."""
 
     PLACE = "inbox"
+    MORE_PLACES = ("inbox", "notes")
     AUTO_FOCUS = "#suggestions"
 
     def __init__(self) -> None:
@@ -293,10 +294,6 @@ class QueueView(View):
         self.query_one(Proposal).show(lines, title(shown))
 
     # --- where the user is ---------------------------------------------------------------------------------------
-
-    def more_places(self) -> tuple[str, ...]:
-        """The keys of the inbox count before those of notes."""
-        return ("inbox", "notes")
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The lines that are suggested about."""

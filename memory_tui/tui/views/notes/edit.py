@@ -181,6 +181,7 @@ class EditView(View):
     """The editor of one note, over the view below."""
 
     PLACE = "editor"
+    MORE_PLACES = ()
     AUTO_FOCUS = "#text"
 
     def __init__(self, path: str, line: int) -> None:
@@ -216,10 +217,6 @@ class EditView(View):
         self._changed()
         self.home.typed_ahead.hold(self)
         self.run("open", partial(note_changes.opened, path=self._path, most=MOST), self._opened, self._not_opened)
-
-    def more_places(self) -> tuple[str, ...]:
-        """Nothing but typing is done here."""
-        return ()
 
     def _opened(self, found: note_changes.Opened) -> None:
         self.home.typed_ahead.let_go(self)

@@ -93,6 +93,7 @@ class HistoryView(View):
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("history"))
     PLACE = "history"
+    MORE_PLACES = ()
     AUTO_FOCUS = "#changes"
 
     def __init__(self, below: View) -> None:
@@ -133,10 +134,6 @@ class HistoryView(View):
                 self.query_one("#difference", DiffList).show,
             )
         self.update_hints()
-
-    def more_places(self) -> tuple[str, ...]:
-        """No note is under the cursor."""
-        return ()
 
     def do_undo(self) -> None:
         """Take the change under the cursor back."""
@@ -200,8 +197,3 @@ class HistoryView(View):
         self.say(f"{one_line(done.change.title)}.")
         self.home.jobs.refresh()
         self._look()
-
-    def back(self) -> bool:
-        """Back to the view below."""
-        self.app.pop_screen()
-        return True

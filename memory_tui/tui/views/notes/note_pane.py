@@ -36,6 +36,7 @@ class NoteView(View):
     """A view that shows a note; subclasses say which, in `go_to`."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("reading"))
+    MORE_PLACES = ("notes", "reading")
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,10 +58,6 @@ class NoteView(View):
     def reader(self) -> Reader:
         """The reader."""
         return self.query_one(Reader)
-
-    def more_places(self) -> tuple[str, ...]:
-        """A note is shown."""
-        return ("notes", "reading")
 
     def more_context(self) -> dict[str, bool]:
         """What was found, and whether there is a way back."""

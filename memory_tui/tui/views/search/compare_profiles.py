@@ -214,11 +214,6 @@ class SidesView(View):
         candidate = pair.candidate
         return safe(self._evidence.texts.get(candidate.chunk.rowid, candidate.snippet), keep_newlines=True)
 
-    def back(self) -> bool:
-        """Back to the search."""
-        self.app.pop_screen()
-        return True
-
 
 def _cell(candidate: Candidate | None, trace: Trace, width: int) -> Iterator[Piece]:
     """Place, score and bar; of one that is not recalled the reason."""

@@ -501,8 +501,3 @@ class BookView(View):
         self.app.push_screen(
             Confirm("Forget this question?", f"{one_line(question, 200)}\n\nIts {count} are lost.", "Forget"), answer
         )
-
-    def back(self) -> bool:
-        """Back to the search."""
-        self.app.pop_screen()
-        return True
