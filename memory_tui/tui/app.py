@@ -37,7 +37,7 @@ from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
-from memory_tui.tui.workers import Jobs, Opener
+from memory_tui.tui.workers import Jobs, Opener, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -215,7 +215,7 @@ class MemoryApp(GlobalActions):
             return
         writing = self.recalled.writing(self.engine)
         if writing is not None:
-            self.jobs.tell(writing)
+            self.jobs.report(writing)
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -294,7 +294,7 @@ class MemoryApp(GlobalActions):
         gc.freeze()
         for view in self.views:
             view.engine_opened()
-        self.jobs.tell(partial(left_over, event.engine))
+        self.jobs.report(partial(left_over, event.engine))
 
     @on(workers.EngineRefused)
     def _refused(self, event: workers.EngineRefused) -> None:
@@ -375,19 +375,38 @@ class MemoryApp(GlobalActions):
                 view.page_came(event.number, event.page, event.error)
 
     @on(workers.Done)
-    async def _done(self, event: workers.Done) -> None:
-        if event.kind == "agent" and self.jobs.current(event.kind, event.number):
-            await self._go_to_agent(event)
-        elif self.jobs.current(event.kind, event.number):
+    def _done(self, event: workers.Done) -> None:
+        if self.jobs.current(event.kind, event.number):
             for view in self.views:
                 view.work_done(event)
 
-    async def _go_to_agent(self, event: workers.Done) -> None:
-        """Close everything of this agent, and open the one that was chosen."""
-        if event.error is not None:
-            self.tell(f"{event.error.message} {event.error.next_step}")
+    def do_agent(self) -> None:
+        """Ask for an agent, and go there when its workspace can be opened."""
+        from memory_tui.core.sanitize import one_line
+        from memory_tui.tui.views.dialogs import Picker
+
+        engine = self.engine
+        if engine is None:
             return
-        options = cast("Options", event.value)
+        if any(getattr(view, "unsaved", False) for view in self.views):
+            self.tell("There is text that is not saved yet: save it or drop it, then go to another agent.")
+            return
+        ids = {
+            f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
+            for agent in engine.plan.config.agents
+            if agent.id != engine.plan.agent.id
+        }
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self._go_to_agent(ids[name])
+
+        self.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), chosen)
+
+    @task("agent")
+    async def _go_to_agent(self, agent: str) -> None:
+        """Close everything of this agent, and open `agent` where that is possible."""
+        options = await self.jobs.run(lambda engine: _checked(engine, agent))
         self.add_mode(BETWEEN, Screen)
         await self.switch_mode(BETWEEN)
         for mode in MODES:
@@ -408,6 +427,15 @@ class MemoryApp(GlobalActions):
     def _told(self, event: workers.Told) -> None:
         if event.text:
             self.tell(event.text)
+
+
+def _checked(engine: Engine, agent: str) -> Options:
+    """The options that open `agent`. Raises what opening it would raise."""
+    from memory_tui import plan
+
+    options = plan.of_agent(engine.plan.asked, agent)
+    plan.plan(options).require_enabled()
+    return options
 
 
 def opener_of(options: Options) -> Opener:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import Done, Lent
     from memory_tui.tui.views.view import View
 
 _COLON = {"hx", "helix", "micro"}
@@ -90,20 +91,20 @@ def hand_over(view: View) -> None:
     if lent is None:
         view.say(problem)
         return
+    _keep(view, lent, path, problem)
+
+
+@task("write", exclusive=False)
+async def _keep(view: View, lent: Lent, path: str, problem: str) -> None:
+    """Keep in the journal what the editor made of a note that it was lent."""
     name = name_of(os.environ)
-
-    def kept(done: Done | None) -> None:
+    done = await view.home.jobs.attempt(lambda engine: engine.curator.came_back(lent, name), write=True)
+    if isinstance(done, MemoryTuiError):
+        left = f"{one_line(path)} is as {name} left it, and not in the journal:"
+        view.say(f"{problem} {left} {done.message} {done.next_step}".strip())
+    else:
         view.say(f"{problem} {_outcome(done, path, name)}".strip())
-        home.jobs.refresh()
-
-    def refused(error: MemoryTuiError) -> None:
-        view.say(
-            f"{problem} {one_line(path)} is as {name} left it, and not in the journal: {error.message} "
-            f"{error.next_step}".strip()
-        )
-
-    home.jobs.writes += 1
-    view.run(f"write {home.jobs.writes}", lambda engine: engine.curator.came_back(lent, name), kept, refused)
+        view.home.jobs.refresh()
 
 
 def _outcome(done: Done | None, path: str, name: str) -> str:

@@ -11,12 +11,12 @@ from textual.widget import Widget
 
 from memory_tui.tui.keymap import find, why_nothing
 from memory_tui.tui.navigation import make, overlay
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import View, sentence_of
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done as CurateDone
+    from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Options
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
@@ -163,29 +163,6 @@ class GlobalActions(App[int]):
 
         self.typed_ahead.when_drawn(go)
 
-    def do_agent(self) -> None:
-        """Ask for an agent, and go there when its workspace can be opened."""
-        from memory_tui.core.sanitize import one_line
-        from memory_tui.tui.views.dialogs import Picker
-
-        engine = self.engine
-        if engine is None:
-            return
-        if any(getattr(view, "unsaved", False) for view in self.views):
-            self.tell("There is text that is not saved yet: save it or drop it, then go to another agent.")
-            return
-        ids = {
-            f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
-            for agent in engine.plan.config.agents
-            if agent.id != engine.plan.agent.id
-        }
-
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self.jobs.work("agent", lambda engine: _checked(engine, ids[name]))
-
-        self.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), chosen)
-
     def do_theme(self) -> None:
         """Choose colours."""
         self.search_themes()
@@ -236,30 +213,34 @@ class GlobalActions(App[int]):
         """Add a line to today's log."""
         from memory_tui.tui.views.dialogs import LineDialog, looks_secret
 
-        view = self.view
-        if view is None:
-            return
-
-        def said(text: str | None) -> None:
+        def typed(text: str | None) -> None:
             if text:
-                self.jobs.writes += 1
-                view.run(f"write {self.jobs.writes}", lambda engine: engine.curator.remember(text), kept)
-
-        def kept(done: CurateDone) -> None:
-            view.say(f"Kept in {', '.join(done.change.paths)}.")
-            self.jobs.refresh()
+                self._remember(text)
 
         self.push_screen(
             LineDialog("Remember this", "One line, added with the time to today's log.", "Keep", remark=looks_secret),
-            said,
+            typed,
         )
+
+    @task("write", exclusive=False)
+    async def _remember(self, text: str) -> None:
+        done = await self.jobs.write(lambda engine: engine.curator.remember(text))
+        self.tell(f"Kept in {', '.join(done.change.paths)}.")
+        self.jobs.refresh()
+
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why a task came to nothing."""
+        self.tell(sentence_of(error))
+
+    def update_hints(self) -> None:
+        """Bring the key hints of the view in front up to date."""
+        if self.view is not None:
+            self.view.update_hints()
 
     def edited(self, path: str, line: int, sentence: str) -> None:
         """A note was edited on screen: show it as it is now in the view in front."""
-        from memory_tui.tui.views.notes.note_pane import NoteView
-
-        if isinstance(self.view, NoteView):
-            self.view.read(path, line=line)
+        for part in self.view.parts if self.view is not None else ():
+            part.edited(path, line)
         self.tell(sentence)
 
     def action_help_quit(self) -> None:
@@ -334,7 +315,7 @@ class GlobalActions(App[int]):
             way = f"the terminal and {program}" if program else "the terminal"
             return f"Sent {what} to the clipboard, through {way}."
 
-        self.jobs.tell(job)
+        self.jobs.report(job)
 
 
 def _method(view: View, name: str) -> Callable[[], None] | None:
@@ -345,12 +326,3 @@ def _method(view: View, name: str) -> Callable[[], None] | None:
             if method is not None:
                 return method
     return None
-
-
-def _checked(engine: Engine, agent: str) -> Options:
-    """The options that open `agent`. Raises what opening it would raise."""
-    from memory_tui import plan
-
-    options = plan.of_agent(engine.plan.asked, agent)
-    plan.plan(options).require_enabled()
-    return options

@@ -320,10 +320,10 @@ class Jobs:
         with self._wanted(gone, stop):
             return await asyncio.shield(self._thread(job))
 
-    async def attempt(self, work: Callable[[Engine], T]) -> T | MemoryTuiError:
-        """Do `work` as `run` does; what goes wrong is returned, not raised."""
+    async def attempt(self, work: Callable[[Engine], T], *, write: bool = False) -> T | MemoryTuiError:
+        """Do `work` as `run` does, or as `write` does; what goes wrong is returned, not raised."""
         try:
-            return await self.run(work)
+            return await (self.write(work) if write else self.run(work))
         except Cancelled:
             raise
         except MemoryTuiError as error:
@@ -365,12 +365,12 @@ class Jobs:
         with self._wanted(threading.Event()):
             await asyncio.sleep(seconds)
 
-    def report(self, work: Callable[[], str]) -> None:
+    def report(self, work: Callable[[], str | None]) -> None:
         """Do `work` on a worker thread, to its end, and show the sentence it returns, or its error."""
 
         def job() -> None:
             try:
-                sentence = work()
+                sentence = work() or ""
             except MemoryTuiError as error:
                 sentence = f"{error.message} {error.next_step}"
             self._app.post_message(Told(sentence.strip()))

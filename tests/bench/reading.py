@@ -83,7 +83,7 @@ async def in_process(workspace: Path, index: Path) -> None:
         assert isinstance(view, BrowseView)
         ticker = asyncio.create_task(tick())
         view.go_to("memory/big.md")
-        while view.reader.page is None or view.reader.page.path != "memory/big.md" or not view.reader.page.whole:
+        while view.pane.reader.page is None or view.pane.reader.page.path != "memory/big.md" or not view.pane.reader.page.whole:
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)
         ticker.cancel()
@@ -106,16 +106,16 @@ async def promoting(workspace: Path, index: Path) -> None:
         assert isinstance(view, BrowseView)
         path = "memory/0000.md"
         view.go_to(path, 1)
-        while view.reader.page is None or view.reader.page.path != path:
+        while view.pane.reader.page is None or view.pane.reader.page.path != path:
             await asyncio.sleep(0.01)
-        view.reader.focus()
-        while app.focused is not view.reader:
+        view.pane.reader.focus()
+        while app.focused is not view.pane.reader:
             await asyncio.sleep(0.01)
-        marked = [line for line, text in enumerate(view.reader.page.lines, 1) if "zzquux" in text]
+        marked = [line for line, text in enumerate(view.pane.reader.page.lines, 1) if "zzquux" in text]
         for line in marked:
-            view.reader.go_to_line(line)
-            word = view.reader.page.lines[line - 1].split()[1]
-            view.do_promote()
+            view.pane.reader.go_to_line(line)
+            word = view.pane.reader.page.lines[line - 1].split()[1]
+            view.actions.do_promote()
             while not isinstance(app.screen, Preview):
                 await asyncio.sleep(0.01)
             began = time.perf_counter()

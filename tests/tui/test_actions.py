@@ -19,14 +19,15 @@ from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.help import INDENT, written
 from memory_tui.tui.views.inbox.inbox_proposal import Proposal
 from memory_tui.tui.views.inbox.inbox_view import InboxView
-from memory_tui.tui.views.index.index_details import DoctorView, RecallsView, SessionsView, StorageView
+from memory_tui.tui.views.index.index_details import DoctorView, Listing, RecallsView, SessionsView, StorageView
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.index.openclaw_index import CompareView
 from memory_tui.tui.views.index.providers_view import ProvidersView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
 from memory_tui.tui.views.notes.history import HistoryView
-from memory_tui.tui.views.notes.note_pane import NoteView
+from memory_tui.tui.views.notes.note_actions import NoteActions
+from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.search.compare_profiles import SidesView
 from memory_tui.tui.views.search.lab import FadingView, NoiseView, Report, SweepView
 from memory_tui.tui.views.search.search_explain import WhyNotView
@@ -52,7 +53,7 @@ NODES = {
     "browse": BrowseView,
     "tree": FileTree,
     "reader": Reader,
-    "reading": NoteView,
+    "reading": ReaderView,
     "about": AboutPane,
     "find": FindInput,
     "editor": EditArea,
@@ -82,6 +83,7 @@ NODES = {
     "sessions": SessionsView,
     "recalls": RecallsView,
 }
+PARTS = (NotePane, NoteActions, Listing)
 
 
 def test_the_manual_shows_the_table() -> None:
@@ -104,7 +106,7 @@ def test_every_place_has_a_title_and_a_node_with_its_keys() -> None:
 
 
 def test_every_action_is_done_by_somebody() -> None:
-    nodes = [*NODES.values(), ReaderView, EditView]
+    nodes = [*NODES.values(), EditView, *PARTS]
     for action in ACTIONS:
         assert overlay(action.id) or any(hasattr(node, f"do_{action.id}") for node in nodes), action.id
 

@@ -189,7 +189,7 @@ def test_enter_opens_the_note_that_the_list_shows(app: MemoryApp) -> None:
             await press(pilot, "escape")
             await burst(pilot, "o", *letters, "enter")
             assert isinstance(app.screen, BrowseView)
-            page = app.screen.reader.page
+            page = app.screen.pane.reader.page
             assert page is not None
             assert page.path == shown
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from memory_tui.core.events import Event
 from memory_tui.tui.action import Context
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+BROAD = 116
+"""Columns from which on there is room beside a reader."""
+
 
 class Part:
     """A part of a view: its actions (`do_`), its tasks, and what it keeps. It hears what the view hears."""
@@ -49,6 +53,18 @@ class Part:
     def mounted(self) -> None:
         """The view is there, and its panes can be asked for."""
 
+    def resumed(self) -> None:
+        """The view is in front again."""
+
+    def moved(self, rows: RowList, /) -> None:
+        """The cursor of a list is on another row."""
+
+    def chosen(self, rows: RowList, /) -> None:
+        """Enter was pressed on a row of a list, or the row under the cursor was clicked."""
+
+    def typed(self, box: Input, /) -> None:
+        """Something else stands in a box of text."""
+
     def tuned(self, *, keep: bool = True) -> None:
         """The knobs stand elsewhere now; with `keep` the cursor stays on its chunk."""
 
@@ -57,6 +73,21 @@ class Part:
 
     def events_came(self, events: Sequence[Event], /) -> None:
         """The engine told something."""
+
+    def edited(self, path: str, line: int) -> None:
+        """A note was edited on screen: show it as it is now."""
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The place in a note that is under the cursor: path, first and last line; None without one."""
+        return None
+
+    def line_in_note(self) -> int:
+        """The 1-based line at which an editor opens it."""
+        return 1
+
+    def text_in_note(self) -> str:
+        """The text of that place."""
+        return ""
 
     def context(self) -> dict[str, bool]:
         """The fields of the context that only this part knows."""
@@ -146,6 +177,10 @@ class View(Screen[None]):
         self.events_came(events)
         self.update_hints()
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Where the screen is broad, there is room beside a reader."""
+        self.set_class(event.size.width >= BROAD, "-broad")
+
     def facts_changed(self, facts: Facts, /) -> None:
         """The engine's facts are other ones now."""
 
@@ -156,6 +191,23 @@ class View(Screen[None]):
         """The view is in front again."""
         self.query_one(TruthBar).show(self.home.facts, self.home.progress)
         self.update_hints()
+        for part in self.parts:
+            part.resumed()
+
+    @on(RowList.Moved)
+    def _tell_moved(self, event: RowList.Moved) -> None:
+        for part in self.parts:
+            part.moved(event.rows)
+
+    @on(RowList.Chosen)
+    def _tell_chosen(self, event: RowList.Chosen) -> None:
+        for part in self.parts:
+            part.chosen(event.rows)
+
+    @on(Input.Changed)
+    def _tell_typed(self, event: Input.Changed) -> None:
+        for part in self.parts:
+            part.typed(event.input)
 
     def on_descendant_focus(self) -> None:
         """Another pane is in focus."""
@@ -188,15 +240,15 @@ class View(Screen[None]):
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The note under the cursor: path, first and last line; None without one."""
-        return None
+        return next((place for part in self.parts if (place := part.place_in_note()) is not None), None)
 
     def line_in_note(self) -> int:
         """The 1-based line at which an editor opens it."""
-        return 1
+        return max((part.line_in_note() for part in self.parts), default=1)
 
     def text_in_note(self) -> str:
         """The text of that place."""
-        return ""
+        return next((text for part in self.parts if (text := part.text_in_note())), "")
 
     def ask_again(self, question: str) -> None:
         """Ask `question`, in a view that asks."""
