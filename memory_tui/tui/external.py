@@ -82,12 +82,12 @@ def hand_over(view: View) -> None:
     with view.app.suspend():
         lent, problem = None, ""
         try:
-            lent = engine.curator.lend(path)
+            lent = engine.notes.curator.lend(path)
         except MemoryTuiError as error:
             problem = f"What the editor changes is not in the journal: {error.message} "
-        problem += edit(lent.absolute if lent is not None else str(engine.workspace / path), line)
-    if not engine.watching:
-        engine.request_sync()
+        problem += edit(lent.absolute if lent is not None else str(engine.plan.roots.workspace / path), line)
+    if not engine.indexer.watcher.on:
+        engine.indexer.request_sync()
     if lent is None:
         view.say(problem)
         return
@@ -98,7 +98,7 @@ def hand_over(view: View) -> None:
 async def _keep(view: View, lent: Lent, path: str, problem: str) -> None:
     """Keep in the journal what the editor made of a note that it was lent."""
     name = name_of(os.environ)
-    done = await view.home.jobs.attempt(lambda engine: engine.curator.came_back(lent, name), write=True)
+    done = await view.home.jobs.attempt(lambda engine: engine.notes.curator.came_back(lent, name), write=True)
     if isinstance(done, MemoryTuiError):
         left = f"{one_line(path)} is as {name} left it, and not in the journal:"
         view.say(f"{problem} {left} {done.message} {done.next_step}".strip())

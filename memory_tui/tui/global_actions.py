@@ -224,7 +224,7 @@ class GlobalActions(App[int]):
 
     @task("write", exclusive=False)
     async def _remember(self, text: str) -> None:
-        done = await self.jobs.write(lambda engine: engine.curator.remember(text))
+        done = await self.jobs.write(lambda engine: engine.notes.curator.remember(text))
         self.tell(f"Kept in {', '.join(done.change.paths)}.")
         self.jobs.refresh()
 
@@ -261,7 +261,7 @@ class GlobalActions(App[int]):
     def do_sync(self) -> None:
         """Index changed files."""
         if self.engine is not None:
-            self.engine.request_sync()
+            self.engine.indexer.request_sync()
             self.tell("Looking for changed files.")
 
     def do_edit(self) -> None:

@@ -83,7 +83,7 @@ async def in_process(workspace: Path, index: Path) -> None:
         assert isinstance(view, BrowseView)
         ticker = asyncio.create_task(tick())
         view.go_to("memory/big.md")
-        while view.pane.reader.page is None or view.pane.reader.page.path != "memory/big.md" or not view.pane.reader.page.whole:
+        while not view.pane.shows("memory/big.md") or not view.pane.reader.page.whole:
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)
         ticker.cancel()
@@ -106,7 +106,7 @@ async def promoting(workspace: Path, index: Path) -> None:
         assert isinstance(view, BrowseView)
         path = "memory/0000.md"
         view.go_to(path, 1)
-        while view.pane.reader.page is None or view.pane.reader.page.path != path:
+        while not view.pane.shows(path):
             await asyncio.sleep(0.01)
         view.pane.reader.focus()
         while app.focused is not view.pane.reader:
@@ -122,7 +122,7 @@ async def promoting(workspace: Path, index: Path) -> None:
             await pilot.press("y")
 
             def found(word: str = word) -> bool:
-                trace = engine.search(word)
+                trace = engine.queries.search(word)
                 return any(hit.chunk.path == "MEMORY.md" for hit in trace.recalled)
 
             while not await asyncio.to_thread(found):
@@ -151,7 +151,7 @@ def main() -> None:
         (workspace / "MEMORY.md").write_text("# Small note\n", "utf-8")
         (workspace / "memory" / "big.md").write_text(long_note(given.megabytes, given.chinese), "utf-8")
         with Engine.open(Options(workspace=str(workspace), index=str(index), provider="none")) as engine:
-            engine.sync()
+            engine.indexer.sync()
         on_a_terminal(workspace, index)
         asyncio.run(in_process(workspace, index))
         many, index = write(place / "many", given.chunks // 4 + 1), place / "many.sqlite"
@@ -159,7 +159,7 @@ def main() -> None:
         (many / "memory" / "0000.md").write_text("# Lines\n" + "\n".join(lines) + "\n", "utf-8")
         (many / "MEMORY.md").write_text("# Memory\n\n- first\n", "utf-8")
         with Engine.open(Options(workspace=str(many), index=str(index))) as engine:
-            engine.sync()
+            engine.indexer.sync()
         asyncio.run(promoting(many, index))
 
 

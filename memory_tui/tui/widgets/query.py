@@ -32,8 +32,8 @@ REST = 0.12
 class Box(Input):
     """A text box of one line without frame, whose cursor does not blink."""
 
-    def __init__(self, *, placeholder: str, id: str) -> None:
-        super().__init__(placeholder=placeholder, id=id, compact=True, select_on_focus=False, highlighter=None)
+    def __init__(self, value: str = "", *, placeholder: str, id: str) -> None:
+        super().__init__(value, placeholder=placeholder, id=id, compact=True, select_on_focus=False, highlighter=None)
         self.cursor_blink = False
 
     def validate_value(self, value: str) -> str:

@@ -204,7 +204,7 @@ class StorageView(View):
             self,
             title="The index file",
             waiting="Measuring the index ...",
-            gather=lambda engine: Storage(engine.status(), engine.tables(), engine.estimate()),
+            gather=lambda engine: Storage(engine.status(), engine.queries.tables(), engine.providers.estimate()),
             lines=_storage,
             summary=_chunk_size,
         )
@@ -303,7 +303,7 @@ def _flushes(engine: Engine) -> Flushes:
     now = dt.datetime.fromtimestamp(engine.now(), dt.UTC).astimezone(time_zone(config))
     today = prompt.daily(now.date())
     return Flushes(
-        sessions.near(config), str(sessions.folder(config.agent)), today, (engine.workspace / today).exists()
+        sessions.near(config), str(sessions.folder(config.agent)), today, (engine.plan.roots.workspace / today).exists()
     )
 
 
@@ -454,7 +454,7 @@ class RecallsView(View):
             return
         from memory_tui.recalls.rerun import replay
 
-        found = await self.home.jobs.attempt(lambda engine: replay(engine, entry))
+        found = await self.home.jobs.attempt(lambda engine: replay(entry, engine.plan.settings, engine.queries.gather))
         if isinstance(found, MemoryTuiError):
             self._replay = None
             self.refused(found)
@@ -486,7 +486,7 @@ def _log(engine: Engine) -> Log:
     """The log of this workspace."""
     from memory_tui.recalls import recall_log
 
-    return recall_log.read(recall_log.recall_log_path(engine.workspace))
+    return recall_log.read(recall_log.recall_log_path(engine.plan.roots.workspace))
 
 
 def _got(entry: RecallEntry) -> tuple[str, str]:

@@ -63,10 +63,10 @@ class IndexView(View):
             return
 
         def turn() -> str:
-            if engine.paused:
-                engine.resume()
+            if engine.indexer.paused:
+                engine.indexer.resume()
                 return "Indexing goes on."
-            engine.pause()
+            engine.indexer.pause()
             return "Indexing is paused: what is done stays done, searches go on, z lets it go on."
 
         self.home.jobs.report(turn)
@@ -80,7 +80,7 @@ class IndexView(View):
             return
 
         def accept() -> str:
-            report = engine.accept_shrink()
+            report = engine.indexer.sync(reason="accept", accept_shrink=True)
             return f"{plural(report.removed, 'note')} forgotten."
 
         def answer(yes: bool | None) -> None:
@@ -99,10 +99,10 @@ class IndexView(View):
         engine = self.home.engine
         if engine is None:
             return
-        on = not engine.watching
+        on = not engine.indexer.watcher.on
 
         def switch() -> str:
-            engine.set_watching(on)
+            engine.indexer.watcher.switch(on)
             return (
                 "The watcher is on: saved files are indexed by themselves."
                 if on
@@ -116,7 +116,7 @@ class IndexView(View):
         """Find out what indexing everything anew costs, then ask; nothing is indexed before the answer."""
         from memory_tui.tui.views.dialogs import Confirm
 
-        cost = await self.home.jobs.attempt(lambda engine: engine.estimate())
+        cost = await self.home.jobs.attempt(lambda engine: engine.providers.estimate())
         told = f" The cost is unknown: {cost.message}" if isinstance(cost, MemoryTuiError) else _cost_of(cost)
         files = self.home.facts.on_disk if self.home.facts else 0
         self.app.push_screen(
@@ -132,7 +132,7 @@ class IndexView(View):
 
     def _reindex(self, yes: bool | None) -> None:
         if yes and self.home.engine is not None:
-            self.home.engine.request_sync("force", force=True)
+            self.home.engine.indexer.request_sync("force", force=True)
             self.say("Everything is being indexed anew.")
 
 

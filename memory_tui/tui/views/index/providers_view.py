@@ -92,7 +92,7 @@ class ProvidersView(View):
             return
         name = "" if link is None else link.name
         self.say(f"Asking {name or 'the provider'} ...")
-        found = await self.home.jobs.attempt(lambda engine: engine.embedding.try_out(name))
+        found = await self.home.jobs.attempt(lambda engine: engine.providers.chain.try_out(name))
         self._tried = {"ok": False, "error": found.message} if isinstance(found, MemoryTuiError) else found
         self.say("The provider answered." if self._tried["ok"] else "The provider did not answer as it should.")
         self.listing.show()
@@ -114,7 +114,7 @@ class ProvidersView(View):
 
         def answer(yes: bool | None) -> None:
             if yes:
-                self._approve(lambda engine: engine.embedding.agree(name))
+                self._approve(lambda engine: engine.providers.approve(name))
 
         what = "the texts of all notes"
         if sent is not None:
@@ -131,7 +131,7 @@ class ProvidersView(View):
 
     def do_revoke(self) -> None:
         """Take every agreement back."""
-        self._approve(lambda engine: engine.embedding.revoke())
+        self._approve(lambda engine: engine.providers.revoke())
 
     @task("consent", exclusive=False)
     async def _approve(self, change: Callable[[Engine], object]) -> None:
@@ -143,7 +143,7 @@ class ProvidersView(View):
     def do_again(self) -> None:
         """Ask a provider that failed again now, and look again."""
         if self.home.engine is not None:
-            self.home.engine.embedding.retry()
+            self.home.engine.providers.retry()
         self.listing.do_again()
 
     # --- words ---------------------------------------------------------------------------------------------------
@@ -175,8 +175,10 @@ class ProvidersView(View):
 
 def _gathered(engine: Engine) -> ProvidersListing:
     """Everything about who makes the vectors."""
-    embedding = engine.embedding
-    return ProvidersListing(engine.status(), embedding.proposal, embedding.forecast(), embedding.agreements())
+    embedding = engine.providers
+    return ProvidersListing(
+        engine.status(), embedding.chain.proposal, embedding.forecast(), embedding.approvals.every()
+    )
 
 
 def _link(link: LinkState, width: int) -> list[Line]:

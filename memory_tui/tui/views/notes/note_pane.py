@@ -323,7 +323,7 @@ def _pages(engine: Engine, path: str) -> Callable[[Tell], Page]:
     """Reads a note; tells the head of a long one, and returns all of it. Raises MemoryTuiError."""
 
     def run(tell: Tell) -> Page:
-        document = engine.read(path)
+        document = engine.notes.read(path)
         tell(head_of(document))
         return make_page(document, _chunks(engine, path))
 
@@ -333,6 +333,6 @@ def _pages(engine: Engine, path: str) -> Callable[[Tell], Page]:
 def _chunks(engine: Engine, path: str) -> Sequence[ChunkRef]:
     """The chunks of a note; none while there is no index to ask, because the note can be read all the same."""
     try:
-        return engine.chunks_of(path)
+        return engine.queries.chunks_of(path)
     except IndexUnavailable:
         return ()
