@@ -63,7 +63,7 @@ async def on_screen(options: Options) -> None:
             view = app.screen
             assert isinstance(view, InboxView)
             if what == "looks again":
-                view.look()
+                view.examine()
             while not view.resting:
                 await asyncio.sleep(0.01)
             longest, median = ticker.lap()

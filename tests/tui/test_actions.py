@@ -18,7 +18,7 @@ from memory_tui.tui.keymap import ACTIONS, PLACES, key_table_markdown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.help import INDENT, written
 from memory_tui.tui.views.inbox.inbox_proposal import Proposal
-from memory_tui.tui.views.inbox.inbox_view import InboxView
+from memory_tui.tui.views.inbox.inbox_view import InboxActions, InboxView
 from memory_tui.tui.views.index.index_details import DoctorView, Listing, RecallsView, SessionsView, StorageView
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.index.openclaw_index import CompareView
@@ -83,7 +83,7 @@ NODES = {
     "sessions": SessionsView,
     "recalls": RecallsView,
 }
-PARTS = (NotePane, NoteActions, Listing)
+PARTS = (NotePane, NoteActions, Listing, InboxActions)
 
 
 def test_the_manual_shows_the_table() -> None:

@@ -16,7 +16,7 @@ from textual.binding import BindingType
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
-from memory_tui.tui.judging import REST, JobProgress
+from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.dialogs import Planned
 from memory_tui.tui.widgets.note_side import MARKS
@@ -71,7 +71,7 @@ VERBS: Mapping[Action, str] = MappingProxyType(
 )
 """What the button says that makes the change."""
 
-AGAIN = "again"
+BRING_BACK = "bring back"
 """What can be done about a suggestion that was kept or put off."""
 
 
@@ -164,7 +164,7 @@ def _proposed(shown: Shown, width: int) -> Iterator[Line]:
     if shown.refused:
         yield from text(shown.refused, width, "warn")
     elif shown.until:
-        yield from _action("enter", "bring it back into the queue", AGAIN, width)
+        yield from _action("enter", "bring it back into the queue", BRING_BACK, width)
     else:
         first = shown.suggestion.actions[0]
         yield from _action("enter", words(shown.suggestion, first), first, width)
@@ -215,7 +215,7 @@ DAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Findings:
     """Everything that was found, until when (epoch seconds) some of it is put off by id, and the seconds it took."""
 
     found: tuple[Suggestion, ...] = ()
@@ -232,10 +232,10 @@ class DecisionRecord:
     at: float
 
 
-def look(engine: Engine) -> Callable[[Tell], Looked]:
+def examination(engine: Engine) -> Callable[[Tell], Findings]:
     """Looks through the notes and tells how far it is; ends when nobody wants it any more."""
 
-    def run(tell: Tell) -> Looked:
+    def run(tell: Tell) -> Findings:
         begun = time.monotonic()
 
         def step(title: str, done: int, total: int) -> None:
@@ -251,18 +251,7 @@ def look(engine: Engine) -> Callable[[Tell], Looked]:
             found = engine.inbox.examine(step, stopped, every=True)
         finally:
             gc.enable()
-        return Looked(found, engine.inbox.decisions.hidden(found, engine.now()), time.monotonic() - begun)
-
-    return run
-
-
-def rested(engine: Engine, one: Suggestion, action: Action) -> Callable[[Tell], Planned]:
-    """What `proposed` gives, for a cursor that rests on a suggestion."""
-
-    def run(tell: Tell) -> Planned:
-        time.sleep(REST)
-        tell(None)
-        return proposed(engine, one, action)
+        return Findings(found, engine.inbox.decisions.hidden(found, engine.now()), time.monotonic() - begun)
 
     return run
 
