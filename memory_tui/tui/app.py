@@ -303,7 +303,7 @@ class MemoryApp(GlobalActions):
 
     @on(workers.FactsArrived)
     def _facts_arrived(self, event: workers.FactsArrived) -> None:
-        if not self.jobs.current("facts", event.number):
+        if not self.jobs.current(event.number):
             return
         self.jobs.refreshed()
         if event.facts is not None:
@@ -362,24 +362,6 @@ class MemoryApp(GlobalActions):
             self.facts = self.facts.beside(self.engine.indexer.root_watch.states())
             self.facts_signal.publish(self.facts)
 
-    @on(workers.Gathered)
-    def _gathered(self, event: workers.Gathered) -> None:
-        if self.jobs.current("search", event.number):
-            for view in self.views:
-                view.answered(event.number, event.evidence, event.error)
-
-    @on(workers.PageRead)
-    def _page_read(self, event: workers.PageRead) -> None:
-        if self.jobs.current("page", event.number):
-            for view in self.views:
-                view.page_came(event.number, event.page, event.error)
-
-    @on(workers.Done)
-    def _done(self, event: workers.Done) -> None:
-        if self.jobs.current(event.kind, event.number):
-            for view in self.views:
-                view.work_done(event)
-
     def do_agent(self) -> None:
         """Ask for an agent, and go there when its workspace can be opened."""
         from memory_tui.core.sanitize import one_line
@@ -416,12 +398,6 @@ class MemoryApp(GlobalActions):
         self.jobs.reopen(opener_of(options))
         await self.switch_mode(self.DEFAULT_MODE)
         await self.remove_mode(BETWEEN)
-
-    @on(workers.Worked)
-    def _worked(self, event: workers.Worked) -> None:
-        if self.jobs.current(event.kind, event.number):
-            for view in self.views:
-                view.worked(event)
 
     @on(workers.Told)
     def _told(self, event: workers.Told) -> None:

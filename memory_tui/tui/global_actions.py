@@ -150,12 +150,14 @@ class GlobalActions(App[int]):
 
     def ask_for(self, question: str, sentence: str = "") -> None:
         """Ask `question` in the search view, in front of what lies over it, and say `sentence` there."""
+        from memory_tui.tui.views.search.search_view import SearchView
+
         self.switch_mode("search")
 
         def go() -> None:
             while self.view is not None and self.view.PLACE != "search" and not getattr(self.view, "unsaved", False):
                 self.pop_screen()
-            if self.view is not None and self.view.PLACE == "search":
+            if isinstance(self.view, SearchView):
                 self.view.ask_again(question)
                 self.tell(sentence)
             else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -15,17 +15,13 @@ from textual.dom import DOMNode
 from textual.message import Message
 from textual.worker import Worker
 
-from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event
 
 if TYPE_CHECKING:
     from textual.app import App
 
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
-    from memory_tui.search.evidence import Evidence
-    from memory_tui.search.trace import ChunkRef
-    from memory_tui.tui.note_page import Page
     from memory_tui.tui.state import Facts
 
 
@@ -58,45 +54,6 @@ class EventsArrived(Message):
 
 
 @dataclass
-class Gathered(Message):
-    """What request `number` found out, or why it could not."""
-
-    number: int
-    evidence: Evidence | None
-    error: MemoryTuiError | None
-
-
-@dataclass
-class PageRead(Message):
-    """The note of request `number`, ready to show, or why it cannot be."""
-
-    number: int
-    page: Page | None
-    error: MemoryTuiError | None
-
-
-@dataclass
-class Done(Message):
-    """What work of `kind` under `number` returned, or why it could not be done."""
-
-    kind: str
-    number: int
-    value: object
-    error: MemoryTuiError | None = None
-
-
-@dataclass
-class Worked(Message):
-    """News of request `number` of some `kind`: `value` on the way, its result when `done`, or why there is none."""
-
-    kind: str
-    number: int
-    value: object
-    done: bool
-    error: MemoryTuiError | None = None
-
-
-@dataclass
 class Told(Message):
     """A sentence for the message line."""
 
@@ -111,14 +68,6 @@ Opener = Callable[[Callable[[Event], None]], "Engine"]
 
 Tell = Callable[[object], None]
 """Tells the app what work has come to so far (None: nothing new). Raises Cancelled when nobody wants it any more."""
-
-
-def _chunks(engine: Engine, path: str) -> Sequence[ChunkRef]:
-    """The chunks of a note; none while there is no index to ask, because the note can be read all the same."""
-    try:
-        return engine.queries.chunks_of(path)
-    except IndexUnavailable:
-        return ()
 
 
 class Owner(Protocol):
@@ -195,10 +144,7 @@ class Jobs:
         self._announced = False
         self._jobs = 0
         self._awaited = 0
-        self.writes = 0
-        """How many changes of notes were begun; each has a name of its own, so that none replaces another."""
-        self._newest: defaultdict[str, int] = defaultdict(int)
-        self._cancel: Cancel | None = None
+        self._newest = 0
         self._closed = False
         self._facts_running = False
         self._facts_wanted = False
@@ -225,7 +171,7 @@ class Jobs:
 
     def open(self) -> None:
         """Open the engine and start it; EngineOpened or EngineRefused follows."""
-        opener, number = self._opener, self._next("facts")
+        opener, number = self._opener, self._next()
 
         def hear(event: Event) -> None:
             # An engine that is being closed may still have something to say; it is not about the new one.
@@ -252,13 +198,11 @@ class Jobs:
                 self._app.post_message(EngineRefused(error))
 
         self._facts_running = True
-        self._run(job, "open")
+        self._start(job)
 
     def reopen(self, opener: Opener) -> None:
         """Close the engine and open another one; what the first one was still asked is not answered any more."""
         engine, self._engine, self._opener = self._engine, None, opener
-        for kind in self._newest:
-            self._next(kind)
         with self._lock:
             self._events.clear()
 
@@ -266,7 +210,7 @@ class Jobs:
             if engine is not None:
                 engine.close()
 
-        self._run(job, "close")
+        self._start(job)
         self.open()
 
     def close(self) -> None:
@@ -283,7 +227,7 @@ class Jobs:
             self._facts_wanted = self._engine is not None
             return
         self._facts_running, self._facts_wanted = True, False
-        engine, number = self._engine, self._next("facts")
+        engine, number = self._engine, self._next()
 
         def job() -> None:
             from memory_tui.tui.state import gather
@@ -295,13 +239,21 @@ class Jobs:
             except MemoryTuiError as error:
                 self._app.post_message(FactsArrived(number, None, error))
 
-        self._run(job, "facts")
+        self._start(job)
 
     def refreshed(self) -> None:
         """FactsArrived was handled; gather them once more when somebody asked meanwhile."""
         self._facts_running = False
         if self._facts_wanted:
             self.refresh()
+
+    def current(self, number: int) -> bool:
+        """Whether facts of request `number` are the newest ones; those of an engine that was left are not."""
+        return number == self._newest
+
+    def _next(self) -> int:
+        self._newest += 1
+        return self._newest
 
     # --- for tasks -----------------------------------------------------------------------------------------------
 
@@ -320,10 +272,12 @@ class Jobs:
         with self._wanted(gone, stop):
             return await asyncio.shield(self._thread(job))
 
-    async def attempt(self, work: Callable[[Engine], T], *, write: bool = False) -> T | MemoryTuiError:
+    async def attempt(
+        self, work: Callable[[Engine], T], *, write: bool = False, stop: Callable[[], object] | None = None
+    ) -> T | MemoryTuiError:
         """Do `work` as `run` does, or as `write` does; what goes wrong is returned, not raised."""
         try:
-            return await (self.write(work) if write else self.run(work))
+            return await (self.write(work) if write else self.run(work, stop))
         except Cancelled:
             raise
         except MemoryTuiError as error:
@@ -375,7 +329,7 @@ class Jobs:
                 sentence = f"{error.message} {error.next_step}"
             self._app.post_message(Told(sentence.strip()))
 
-        self._thread(job)
+        self._start(job)
 
     def _opened(self) -> Engine:
         if self._engine is None:
@@ -396,6 +350,15 @@ class Jobs:
             gone.set()
             self._awaited -= 1
 
+    def _start(self, job: Callable[[], None]) -> None:
+        """Do `job` on a worker thread, to its end; nobody waits for it, but what it fails by ends the app."""
+        running = self._thread(job)
+
+        async def waited() -> None:
+            await asyncio.shield(running)
+
+        _started: Worker[None] = self._app.run_worker(waited, group="jobs")
+
     def _thread(self, job: Callable[[], T]) -> asyncio.Future[T]:
         with self._lock:
             self._jobs += 1
@@ -412,143 +375,8 @@ class Jobs:
         running.add_done_callback(lambda done: done.cancelled() or done.exception())
         return running
 
-    # --- messages ------------------------------------------------------------------------------------------------
-
-    def ask(self, query: str) -> int:
-        """Gather evidence for `query`; Gathered follows, unless a newer question comes first."""
-        number = self._next("search")
-        engine = self._engine
-        if self._cancel is not None:
-            self._cancel.cancel()
-        if engine is None:
-            return number
-        from memory_tui.index.connections import Cancel
-
-        cancel = self._cancel = Cancel()
-
-        def job() -> None:
-            if number != self._newest["search"]:
-                return
-            try:
-                self._app.post_message(Gathered(number, engine.queries.gather(query, cancel), None))
-            except Cancelled:
-                return
-            except MemoryTuiError as error:
-                self._app.post_message(Gathered(number, None, error))
-
-        self._run(job, "search")
-        return number
-
-    def read(self, path: str) -> int:
-        """Read the note `path`; PageRead follows, for a long note first with its head."""
-        number = self._next("page")
-        engine = self._engine
-
-        def job() -> None:
-            from memory_tui.tui.note_page import head_of, make_page
-
-            if engine is None or number != self._newest["page"]:
-                return
-            try:
-                document = engine.notes.read(path)
-                head = head_of(document)
-                if head is not None:
-                    self._app.post_message(PageRead(number, head, None))
-                self._app.post_message(PageRead(number, make_page(document, _chunks(engine, path)), None))
-            except MemoryTuiError as error:
-                self._app.post_message(PageRead(number, None, error))
-
-        self._run(job, "page")
-        return number
-
-    def work(self, kind: str, work: Callable[[Engine], object]) -> int:
-        """Do `work` on a worker thread; Done follows with what it returns or raises, unless newer of its kind begins.
-
-        `work` gets the engine and touches no widget.
-        """
-        number = self._next(kind)
-        engine = self._engine
-
-        def job() -> None:
-            if engine is None or number != self._newest[kind]:
-                return
-            try:
-                self._app.post_message(Done(kind, number, work(engine)))
-            except Cancelled:
-                return
-            except MemoryTuiError as error:
-                self._app.post_message(Done(kind, number, None, error))
-
-        self._run(job, kind)
-        return number
-
-    def follow(self, kind: str, run: Callable[[Tell], object]) -> int:
-        """Do `run` on a worker thread; Worked follows for what it tells on the way, and for its result or error.
-
-        A newer request of the same kind stops it, as `drop` does: at the latest when it next tells something.
-        """
-        number = self._next(kind)
-
-        def wanted() -> None:
-            if self._closed or number != self._newest[kind]:
-                raise Cancelled
-
-        def tell(value: object) -> None:
-            wanted()
-            if value is not None:
-                self._app.post_message(Worked(kind, number, value, False))
-
-        def job() -> None:
-            try:
-                wanted()
-                self._app.post_message(Worked(kind, number, run(tell), True))
-            except Cancelled:
-                return
-            except MemoryTuiError as error:
-                self._app.post_message(Worked(kind, number, None, True, error))
-
-        self._run(job, kind)
-        return number
-
-    def drop(self, kind: str) -> None:
-        """Nobody wants the newest request of `kind` any more."""
-        self._next(kind)
-
-    def current(self, kind: str, number: int) -> bool:
-        """Whether request `number` is still the newest of its kind; answers to older ones are dropped."""
-        return self._newest[kind] == number
-
-    def tell(self, work: Callable[[], str]) -> None:
-        """Do `work` on a worker thread and show the sentence it returns, or its error."""
-
-        def job() -> None:
-            try:
-                said = work()
-            except MemoryTuiError as error:
-                said = f"{error.message} {error.next_step}"
-            self._app.post_message(Told(said.strip()))
-
-        self._run(job, "tell")
-
-    def _next(self, kind: str) -> int:
-        self._newest[kind] += 1
-        return self._newest[kind]
-
     @property
     def busy(self) -> bool:
         """Whether a job is under way, or news wait to be fetched."""
         with self._lock:
             return self._jobs > 0 or self._awaited > 0 or self._announced
-
-    def _run(self, job: Callable[[], None], group: str) -> None:
-        def counted() -> None:
-            try:
-                job()
-            finally:
-                with self._lock:
-                    self._jobs -= 1
-
-        with self._lock:
-            self._jobs += 1
-        # Not exclusive: that would not stop a thread, and numbers tell which answers are wanted.
-        self._app.run_worker(counted, group=group, thread=True)

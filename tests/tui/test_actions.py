@@ -30,11 +30,11 @@ from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.search.compare_profiles import SidesView
 from memory_tui.tui.views.search.lab import FadingView, NoiseView, Report, SweepView
-from memory_tui.tui.views.search.search_explain import WhyNotView
-from memory_tui.tui.views.search.search_judge import BookView
+from memory_tui.tui.views.search.search_explain import Explainer, WhyNotView
+from memory_tui.tui.views.search.search_judge import BookView, Judge, Knobs
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.write_config import WriteView
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import KnobHistory, View
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.note_side import AboutPane
@@ -70,7 +70,7 @@ NODES = {
     "compare": CompareView,
     "book": BookView,
     "sides": SidesView,
-    "report": Report,
+    "report": NoiseView,
     "noise": NoiseView,
     "inbox": InboxView,
     "proposal": Proposal,
@@ -83,7 +83,7 @@ NODES = {
     "sessions": SessionsView,
     "recalls": RecallsView,
 }
-PARTS = (NotePane, NoteActions, Listing, InboxActions)
+PARTS = (NotePane, NoteActions, Listing, InboxActions, Judge, Knobs, Explainer, KnobHistory, Report)
 
 
 def test_the_manual_shows_the_table() -> None:

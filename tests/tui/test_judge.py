@@ -125,10 +125,10 @@ def test_a_vote_whose_writing_was_overtaken_is_shown_all_the_same(
         await strike(pilot, "v", "y")
         await until(lambda: begun)
         await strike(pilot, "j", "v", "n")
-        await until(lambda: search_of(app).desk.query(QUESTION))
+        await until(lambda: search_of(app).judge.desk.query(QUESTION))
         release.set()
         await settled(pilot)
-        query, desk = saved(workspace).find(QUESTION), search_of(app).desk
+        query, desk = saved(workspace).find(QUESTION), search_of(app).judge.desk
         assert query is not None
         for found in (query.grade, lambda chunk: desk.grade(QUESTION, chunk)):
             assert [found(candidate.chunk) for candidate in trace_of(app).recalled[:2]] == [2, 0]
@@ -218,7 +218,7 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
             evaluate.by_question(evaluate.score(cases, engine.plan.settings)),
             evaluate.by_question(evaluate.score(cases, tuning.settings)),
         )
-        assert view.desk.compared == expected
+        assert view.judge.desk.compared == expected
         assert "4 labelled: nDCG" in text_of(app)
         assert "  ".join(desks.words(expected)[:3]) in text_of(app)
 
@@ -236,7 +236,7 @@ def test_what_breaks_is_counted_and_named(workspace: Path) -> None:
         assert tuning is not None
         app.turn(tuning.set("query.maxResults", 1))
         await settled(pilot)
-        compared = search_of(app).desk.compared
+        compared = search_of(app).judge.desk.compared
         assert compared is not None
         assert compared.broke
         assert f"{len(compared.broke)} broke" in text_of(app)
@@ -284,7 +284,7 @@ def test_turning_while_questions_are_asked_does_not_ask_them_again(workspace: Pa
         release.set()
         await settled(pilot)
         assert len(asked) == 4
-        compared = search_of(app).desk.compared
+        compared = search_of(app).judge.desk.compared
         assert compared is not None
         assert len(compared.changes) == 4
 
@@ -317,7 +317,7 @@ def test_flips_say_what_labels_say_of_their_side_effects(workspace: Path) -> Non
         last = trace_of(app).recalled[-1].chunk
         book = Notebook((Query(QUESTION, (Label(last.path, last.end_line, 2),)),))
         judgments.save(judgments.place(workspace), book)
-        search_of(app).read_notebook()
+        search_of(app).judge.read_notebook()
         await settled(pilot)
         while isinstance(search_of(app).query_one(HitList).hit.verdict, Recalled):  # type: ignore[union-attr]
             await press(pilot, "j")

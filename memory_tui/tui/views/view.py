@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -20,14 +20,9 @@ from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import brought
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.status_bars import KeyHints, TooSmall, TruthBar
-from memory_tui.tui.workers import Worked
 
 if TYPE_CHECKING:
     from memory_tui.core.errors import MemoryTuiError
-    from memory_tui.engine.engine import Engine
-    from memory_tui.search.evidence import Evidence
-    from memory_tui.tui.note_page import Page
-    from memory_tui.tui.workers import Done
 
 T = TypeVar("T")
 
@@ -102,6 +97,30 @@ class Part:
         self.view.update_hints()
 
 
+class KnobHistory(Part):
+    """The way back from what turned knobs, and forward again."""
+
+    def context(self) -> dict[str, bool]:
+        """Whether there is a way."""
+        tuning = self.home.tuning
+        return {"undo": bool(tuning and tuning.past), "redo": bool(tuning and tuning.future)}
+
+    def do_undo(self) -> None:
+        """Undo the last step: a knob, a change that was applied, the date or the baseline."""
+        before = self.home.tuning
+        if before is not None and before.past:
+            after = before.undo()
+            self.home.turn(after)
+            self.view.say(f"Taken back: {brought(before.stand, after.stand)}.")
+
+    def do_redo(self) -> None:
+        """Redo it."""
+        before = self.home.tuning
+        if before is not None and before.future:
+            self.home.turn(before.redo())
+            self.view.say(f"Made again: {brought(before.stand, before.future[0])}.")
+
+
 def sentence_of(error: MemoryTuiError) -> str:
     """What went wrong, and what to do next."""
     return f"{error.message} {error.next_step}".strip()
@@ -125,9 +144,6 @@ class View(Screen[None]):
         self.below = below
         """The view that it was opened over, where it is an overlay."""
         self.parts: tuple[Part, ...] = ()
-        self._awaited: dict[
-            str, tuple[int, Callable[[object], None] | None, Callable[[MemoryTuiError], None] | None]
-        ] = {}
 
     @property
     def question(self) -> str:
@@ -250,51 +266,12 @@ class View(Screen[None]):
         """The text of that place."""
         return next((text for part in self.parts if (text := part.text_in_note())), "")
 
-    def ask_again(self, question: str) -> None:
-        """Ask `question`, in a view that asks."""
-
     def leaving(self) -> str:
         """Keep what would be lost when the app ends now, unasked; returns what became of it."""
         return ""
 
     def engine_opened(self) -> None:
         """The engine can be asked from now on."""
-
-    def answered(self, number: int, evidence: Evidence | None, error: MemoryTuiError | None) -> None:
-        """What request `number` found out, or why it could not."""
-
-    def page_came(self, number: int, page: Page | None, error: MemoryTuiError | None) -> None:
-        """The note of request `number`, or why it cannot be shown."""
-
-    def run(
-        self,
-        kind: str,
-        work: Callable[[Engine], T],
-        then: Callable[[T], None],
-        refused: Callable[[MemoryTuiError], None] | None = None,
-    ) -> None:
-        """Do `work` on a worker thread, then `then` with what it returns here; what goes wrong is said, or `refused`.
-
-        Newer work of the same `kind` takes the place of older.
-        """
-        self._awaited[kind] = (self.home.jobs.work(kind, work), cast("Callable[[object], None]", then), refused)
-
-    def work_done(self, done: Done) -> None:
-        """Work that `run` began came to its end."""
-        number, then, refused = self._awaited.get(done.kind, (0, None, None))
-        if then is None or number != done.number:
-            return
-        del self._awaited[done.kind]
-        if done.error is None:
-            then(done.value)
-        elif refused is not None:
-            refused(done.error)
-        else:
-            self.say(f"{done.error.message} {done.error.next_step}".strip())
-        self.update_hints()
-
-    def worked(self, event: Worked) -> None:
-        """News of work that was asked for, or its result; answers that nobody wants any more never come here."""
 
     def tuned(self, *, keep: bool = True) -> None:
         """The knobs stand elsewhere now; with `keep` the cursor stays on its chunk."""
@@ -313,14 +290,6 @@ class View(Screen[None]):
     def say(self, sentence: str) -> None:
         """Show a sentence in the message line for three seconds."""
         self.query_one(KeyHints).say(sentence)
-
-    def take_back(self) -> None:
-        """Undo the last turn of a knob, and say where that leaves it in place of what was said of the turn."""
-        before = self.home.tuning
-        if before is not None and before.past:
-            after = before.undo()
-            self.home.turn(after)
-            self.say(f"Taken back: {brought(before.stand, after.stand)}.")
 
     @on(RowList.Nothing)
     def _nothing_there(self) -> None:

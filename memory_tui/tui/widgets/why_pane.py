@@ -7,10 +7,8 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 
 from memory_tui.core.sanitize import safe
-from memory_tui.core.settings import Settings
 from memory_tui.explain import wording
 from memory_tui.tui.draw import Piece, fit_path, wrap
 from memory_tui.tui.home import home_of
@@ -31,13 +29,6 @@ class WhyPane(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("why"))
     PLACES: ClassVar[tuple[str, ...]] = ("why", "list")
-
-    class Applied(Message):
-        """Somebody wants the knobs at `settings`; `words` say which change that is."""
-
-        def __init__(self, settings: Settings, words: str) -> None:
-            super().__init__()
-            self.settings, self.words = settings, words
 
     def __init__(self) -> None:
         super().__init__(id="why")
@@ -110,8 +101,10 @@ class WhyPane(RowList):
         subject = self.subject
         number = int(str(self.key).removeprefix("flip ")) if self.key is not None else 0
         if subject is not None and number < len(subject.flips):
-            found = subject.flips[number]
-            self.post_message(self.Applied(found.settings, wording.turn(found.key, found.value)))
+            found, home = subject.flips[number], home_of(self)
+            if home.tuning is not None:
+                home.turn(home.tuning.to(found.settings))
+                home.tell(f"Set: {wording.turn(found.key, found.value)}. u takes it back.")
 
     def do_open(self) -> None:
         """A second click on a change applies it."""

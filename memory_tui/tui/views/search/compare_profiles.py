@@ -23,8 +23,7 @@ from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
-    from memory_tui.search.evidence import Evidence
-    from memory_tui.tui.views.search.search_judge import Judging
+    from memory_tui.tui.views.search.search_view import SearchView
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +83,9 @@ class SidesView(View):
 
     def __init__(self, below: View) -> None:
         super().__init__(below)
-        evidence = cast("Judging", below).evidence
-        assert evidence is not None
-        self._evidence: Evidence = evidence
+        answer = cast("SearchView", below).shown.answer
+        assert answer is not None
+        self._evidence = answer.evidence
         self._at = [0, 1]
         self._pairs: list[Pair] = []
         self._traces: tuple[Trace, Trace] | None = None
