@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.index import locks
+from memory_tui.core import locks
 from memory_tui.index.connections import Readers
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _SHARE = 4
 """While another process writes, what follows from a change may take this part of the time."""
 
 
-class Following:
+class IndexChanges:
     """What is known of the index at `path`, and whether that is still so."""
 
     def __init__(self, path: Callable[[], Path]) -> None:
@@ -42,7 +42,7 @@ class Following:
             if self._known is None:
                 self._known = _mark(store)
 
-    def know(self, store: Store) -> None:
+    def mark_known(self, store: Store) -> None:
         """This process wrote what `store` holds, and told so itself: that is no change by another one."""
         self._known = _mark(store)
 

@@ -85,7 +85,7 @@ def killed(run: Callable[..., tuple[int, str, str]], notes: Path, index: Path) -
     code = (
         "import os, sys\nfrom memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
         "engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
-        "engine.sync()\nos.kill(os.getpid(), 9)\n"
+        "engine.indexer.sync()\nos.kill(os.getpid(), 9)\n"
     )
     subprocess.run([sys.executable, "-c", code, str(notes), str(index)], check=False)
     assert index.with_name(index.name + "-wal").stat().st_size
@@ -152,15 +152,15 @@ def test_without_any_disk_the_index_is_kept_in_memory(
     monkeypatch.setattr(index_file.tempfile, "gettempdir", lambda: str(disk / "t"))
     options = Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
     with Engine.open(options) as engine:
-        engine.catch_up()
-        assert engine.search("number7").recalled[0].chunk.path == "memory/7.md"
+        engine.indexer.catch_up()
+        assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
         assert any(f"kept in {memory}" in notice.message for notice in engine.notices())
     with Engine.open(options) as engine:
         assert engine.status().chunks
     shutil.rmtree(memory)
     with Engine.open(options) as engine:
         with pytest.raises(IndexUnavailable, match="No index can be written") as error:
-            engine.sync()
+            engine.indexer.sync()
         assert str(disk) in error.value.message
         assert "MB left" in error.value.message
         assert error.value.next_step
@@ -180,7 +180,7 @@ def displaced(notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_temporary_index_goes_with_the_app_that_kept_it(displaced: Options, tmp_path: Path) -> None:
     with Engine.open(displaced) as engine:
         engine.start()
-        assert engine.wait_idle(LONG)
+        assert engine.indexer.writer.wait_idle(LONG)
         facts = gather(engine)
         assert facts.index_moved
         assert "index in a temporary place" in " ".join(part.long for part in statements(facts, None))
@@ -192,7 +192,7 @@ def test_a_temporary_index_goes_when_its_own_place_has_room_or_a_day_has_passed(
     displaced: Options, disk: Path, tmp_path: Path
 ) -> None:
     with Engine.open(displaced) as engine:
-        engine.catch_up()
+        engine.indexer.catch_up()
     [temporary] = (tmp_path / "temporary").rglob("*.sqlite")
     # One of another workspace, used now, and one that nobody has written for two days.
     for name, age in (("0123456789abcdef.sqlite", 2 * 86_400), ("fedcba9876543210.sqlite", 0)):
@@ -202,9 +202,9 @@ def test_a_temporary_index_goes_when_its_own_place_has_room_or_a_day_has_passed(
     (disk / "filler").unlink()
     Path(displaced.index or "").touch(mode=0o600)
     with Engine.open(displaced) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert engine.status().db_path == displaced.index
-        assert engine.search("number7").recalled
+        assert engine.queries.search("number7").recalled
     assert [path.name for path in temporary.parent.iterdir()] == ["fedcba9876543210.sqlite"]
 
 
