@@ -129,7 +129,7 @@ def with_recalls(stage: Path) -> None:
         recall_log.append_recall(
             recall_log.recall_log_path(stage / "notes"), recall_log.RecallEntry("memory_search", "vlan", 1.0)
         )
-        recall_log.append_line(recalled_lines.place(stage / "notes"), b"{}\n", 1000)
+        recall_log.append_line(recalled_lines.marks_path(stage / "notes"), b"{}\n", 1000)
 
 
 def with_labels(stage: Path) -> None:

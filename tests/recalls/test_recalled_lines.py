@@ -124,4 +124,4 @@ def test_one_command_deletes_it(tmp_path, capsys):
     recalled_lines.append(recalled_lines.marks_path(workspace), [("MEMORY.md", 1, 1)], 1.0)
     assert main.main(["recall-log", "--clear", "--workspace", str(workspace)]) == 0
     assert capsys.readouterr().out == "The marks of your own recalls are deleted.\nThere is no recall log.\n"
-    assert not recalled_lines.place(workspace).exists()
+    assert not recalled_lines.marks_path(workspace).exists()
