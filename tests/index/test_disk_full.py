@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -20,6 +19,7 @@ from memory_tui.index import index_file
 from memory_tui.plan import Options
 from memory_tui.tui.state import gather
 from memory_tui.tui.widgets.status_bars import statements
+from tests.support.mcp import Wire, end_all
 from tests.support.waiting import LONG
 
 NOTES = 12
@@ -211,32 +211,15 @@ def test_a_temporary_index_goes_when_its_own_place_has_room_or_a_day_has_passed(
 def test_an_agent_is_answered_while_the_disk_is_full(notes: Path, disk: Path, run: Callable) -> None:
     assert run("index")[0] == 0
     fill(disk, 0)
-    ask = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "tools/call",
-            "params": {"name": "memory_search", "arguments": {"query": "number7 gardens"}},
-        },
-    ]
     index = str(disk / "i" / "index.sqlite")
-    words = ["mcp", "--workspace", str(notes), "--provider", "scripted", "--index", index]
-    child = subprocess.Popen(
-        [sys.executable, "-m", "memory_tui", *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    for message in ask:
-        child.stdin.write(json.dumps(message) + "\n")
-        child.stdin.flush()
-    answers = [json.loads(child.stdout.readline()) for _ in range(2)]
-    _, err = child.communicate(timeout=60)
-    [answer] = [answer for answer in answers if answer["id"] == 2]
-    assert "memory/7.md" in answer["result"]["content"][0]["text"], answer
-    assert "Traceback" not in err
+    wire = Wire(["--workspace", str(notes), "--provider", "scripted", "--index", index])
+    try:
+        wire.greet()
+        answer = wire.search(1, "number7 gardens")
+        assert "memory/7.md" in answer["result"]["content"][0]["text"], answer
+        assert wire.process.stdin is not None
+        assert wire.process.stderr is not None
+        wire.process.stdin.close()
+        assert b"Traceback" not in wire.process.stderr.read()
+    finally:
+        end_all()
