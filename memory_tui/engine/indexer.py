@@ -40,6 +40,7 @@ from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answers
 from memory_tui.engine.root_watch import RootWatch
 from memory_tui.engine.scanner import EngineClock, Scanner, Stops
+from memory_tui.engine.watch_switch import WatchSwitch
 from memory_tui.index import locks
 from memory_tui.index.connections import Writer
 from memory_tui.index.locks import Keeping
@@ -175,8 +176,6 @@ class Indexer:
     """The index of one plan, kept as its files are; `emit` hears of everything that happens until `close`."""
 
     def __init__(self, plan: Plan, chain: Chain, approvals: Consents, emit: Callable[[Event], None]) -> None:
-        from memory_tui.index.watch import Watching
-
         self.made_for_query = False
         """Whether the index was made for the question that is asked next."""
         self.freshness_check = FreshnessCheck(plan, chain)
@@ -202,7 +201,7 @@ class Indexer:
         self.batches = BatchRunner(
             chain, self.on_writer, self._emit, lambda: self.request_sync("batch"), self._provider.manner
         )
-        self.watcher = Watching(plan, lambda named: self.request_sync("watch", named=named), self._emit)
+        self.watcher = WatchSwitch(plan, lambda named: self.request_sync("watch", named=named), self._emit)
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.index_changes = IndexChanges(lambda: self.opener.path)
         self._scanner = Scanner(plan.roots)
