@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memory_tui.approval import Agreement
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileVerdict, Note, Status
+    from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
     from memory_tui.explain import why
     from memory_tui.explain.counterfactuals import Flips, Rephrased
     from memory_tui.explain.noise import NoiseFloor, Trade
@@ -346,9 +346,9 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Indexed", f"{value.files}/{fresh.total} files, {wording.plural(value.chunks, 'chunk')}"),
         ("Freshness", _freshness(value)),
         ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
-        ("Vector", _part(value.vector)),
-        ("Text", _part(value.fts)),
-        ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}, {wording.plural(value.cache['hits'], 'hit')}"),
+        ("Vector", _part(value.vector, value.vector.load_error)),
+        ("Text", _part(value.fts, value.fts.error)),
+        ("Cache", f"{wording.plural(value.cache.entries, 'vector')}, {wording.plural(value.cache.hits, 'hit')}"),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
     ]
@@ -362,10 +362,11 @@ def status(value: Status, *, as_json: bool) -> None:
         ("failed", fresh.failed),
         ("changed while read", fresh.unsettled),
         ("missing root", fresh.missing),
-        ("left out", fresh.left_out),
     ):
         for item in items:
             _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
+    for left in fresh.left_out:
+        _print(f"  left out: {one_line(left.path)}  {one_line(left.reason)}")
     waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
     if waiting:
         _print(
@@ -405,10 +406,9 @@ def _keeper(value: Status) -> str:
     return f"process {who.pid}{', this one' if who.ours else ''}{', writing now' if value.writer else ''}"
 
 
-def _part(part: dict[str, Any]) -> str:
-    words = "ready" if part.get("available") else "off" if not part.get("enabled") else "unavailable"
-    details = (words, part.get("engine"), part.get("loadError") or part.get("error"))
-    return " ".join(str(item) for item in details if item)
+def _part(part: VectorSearch | WordSearch, error: str | None) -> str:
+    words = "ready" if part.available else "off" if not part.enabled else "unavailable"
+    return " ".join(filter(None, (words, part.engine, error)))
 
 
 def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
@@ -507,7 +507,7 @@ def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None
     sys.stdout.flush()
 
 
-def note(value: Note, *, as_json: bool) -> None:
+def note(value: NoteLines, *, as_json: bool) -> None:
     """A note or some of its lines."""
     from memory_tui.explain import trace_json
 

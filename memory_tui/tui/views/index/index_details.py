@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory_tui.doctor.check import Result
     from memory_tui.engine.costs import Estimate
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import Status, Writing
+    from memory_tui.engine.status import Status, WriterProcess
     from memory_tui.index.disk_usage import TableSize
     from memory_tui.openclaw.sessions import Nearness
     from memory_tui.recalls.recall_log import Log, RecallEntry
@@ -249,7 +249,7 @@ class StorageView(ListingView):
         return written
 
 
-def _who(what: str, writing: Writing | None) -> str:
+def _who(what: str, writing: WriterProcess | None) -> str:
     if writing is None:
         return f"{what} nobody at the moment."
     since = time.strftime("%H:%M:%S", time.localtime(writing.since))
