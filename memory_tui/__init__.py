@@ -44,7 +44,7 @@ _EXPORTS = {
     ),
     "core.settings": ("Settings",),
     "plan": ("Options",),
-    "index.connections": ("Cancel",),
+    "core.cancel": ("Stop",),
     "search.trace": ("Trace",),
     "engine.engine": (
         "Engine",

@@ -1,5 +1,6 @@
 """What type checkers see of the package: the names that programs may rely on."""
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import (
     Cancelled,
     ConfigError,
@@ -29,14 +30,12 @@ from memory_tui.engine.engine import (
     Engine,
     open_memory,
 )
-from memory_tui.index.connections import Cancel
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 
 __version__: str
 
 __all__ = [
-    "Cancel",
     "Cancelled",
     "ConfigError",
     "EditRefused",
@@ -56,6 +55,7 @@ __all__ = [
     "RootsChanged",
     "SettingError",
     "Settings",
+    "Stop",
     "SyncFinished",
     "SyncProgress",
     "Trace",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.index import locks
+from memory_tui.core import locks
 from memory_tui.index.connections import Readers
 
 if TYPE_CHECKING:

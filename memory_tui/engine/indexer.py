@@ -15,6 +15,7 @@ from dataclasses import replace
 from os.path import normpath
 from typing import TYPE_CHECKING, TypeVar
 
+from memory_tui.core import locks
 from memory_tui.core.errors import (
     Cancelled,
     IndexBusy,
@@ -34,6 +35,7 @@ from memory_tui.core.events import (
     RootsChanged,
     SyncProgress,
 )
+from memory_tui.core.locks import Keeping
 from memory_tui.engine.batch_runner import BatchRunner, combined
 from memory_tui.engine.index_changes import IndexChanges
 from memory_tui.engine.open_index import IndexOpener
@@ -41,9 +43,7 @@ from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answ
 from memory_tui.engine.root_watch import RootWatch
 from memory_tui.engine.scanner import EngineClock, Scanner, Stops
 from memory_tui.engine.watch_switch import WatchSwitch
-from memory_tui.index import locks
 from memory_tui.index.connections import Writer
-from memory_tui.index.locks import Keeping
 from memory_tui.providers.chain import NONE
 from memory_tui.search.trace import Notice, Unsearchable
 from memory_tui.workspace import root_state

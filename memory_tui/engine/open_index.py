@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from memory_tui.core import locks
 from memory_tui.core.errors import IndexBusy, IndexDamaged
-from memory_tui.index import locks
 
 if TYPE_CHECKING:
     from memory_tui.index import integrity

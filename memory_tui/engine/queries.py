@@ -8,12 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
 from memory_tui.explain.elsewhere import Waiting
 from memory_tui.explain.elsewhere import look as words_elsewhere
 from memory_tui.index import index_file
-from memory_tui.index.connections import Cancel, Readers
+from memory_tui.index.connections import Readers
 from memory_tui.search.trace import ChunkRef, Notice, Trace
 from memory_tui.workspace.roots import shown
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from memory_tui.engine.indexer import Indexer
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.inbox.examine import Chunks
-    from memory_tui.index.disk_usage import TableSize
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.retrieve import Asked, Dates
+    from memory_tui.source.rows import TableSize
 
 Outcome = TypeVar("Outcome")
 
@@ -137,15 +138,15 @@ class Queries:
 
         return rank(evidence, settings)
 
-    def gather(self, query: str, cancel: Cancel | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+    def gather(self, query: str, cancel: Stop | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
         """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
         A damaged index is made again first, where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        return self._gathered_at(self._now(), query, cancel or Cancel(), source, by_words=by_words)
+        return self._gathered_at(self._now(), query, cancel or Stop(), source, by_words=by_words)
 
-    def _gathered_at(self, now: float, query: str, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
+    def _gathered_at(self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         try:
             return self._gathered(query, now, cancel, source, by_words=by_words)
         except IndexDamaged as error:
@@ -154,12 +155,12 @@ class Queries:
             self._indexer.replace_damaged(error, index_file.file_at(self._indexer.opener.path))
             return self._gathered(query, now, cancel, source, by_words=by_words)
 
-    def _gathered(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
+    def _gathered(self, query: str, now: float, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         """The answer of one reader.
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
-        from memory_tui.search.retrieve import Sources, gather
+        from memory_tui.search.retrieve import SearchContext, gather
 
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
@@ -168,7 +169,7 @@ class Queries:
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
-                sources = Sources(
+                context = SearchContext(
                     store,
                     corpus,
                     dates,
@@ -178,7 +179,7 @@ class Queries:
                     first=self._indexer.made_for_query,
                 )
                 self._indexer.made_for_query = False
-                found = gather(query, sources, now, source, asked)
+                found = gather(query, context, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
                 elsewhere = words_elsewhere(found, store, self._waiting)
@@ -207,7 +208,7 @@ class Queries:
                 if store.uuid() == evidence.uuid:
                     return why_not.why(evidence, settings, why_not.look(self._plan.roots, store, path, line))
             by_words = evidence.cosine is None
-            evidence = self._gathered_at(evidence.now, evidence.query, Cancel(), evidence.source, by_words=by_words)
+            evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")
 
     def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
@@ -216,15 +217,16 @@ class Queries:
         Raises IndexUnavailable, ProviderError, QueryError.
         """
         from memory_tui.curate.what_if import preview
+        from memory_tui.index.rebuild import trial
         from memory_tui.providers import registry
 
-        with self.reader() as store, store.snapshot():
+        with self.reader() as store, store.snapshot(), trial(store) as copy:
             identity = store.identity()
             provider = self._chain.of_space(identity) if identity is not None else None
             # A text that is not saved is sent to nobody.
-            here = provider if identity is not None and identity.provider not in registry.REMOTE else None
+            here = provider if identity is not None and not registry.sends(identity.provider) else None
             return preview(
-                store,
+                copy,
                 change,
                 query,
                 settings or self._plan.settings,

@@ -20,8 +20,8 @@ from memory_tui.workspace.root_state import RootState
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow, Status
-    from memory_tui.index.freshness import FileState
     from memory_tui.providers.serving import Who
+    from memory_tui.source.note_state import FileState
     from memory_tui.workspace.scan import LeftOut
 
 
@@ -88,7 +88,7 @@ def size_word(size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class PartStatus:
     """One part of the machinery: its name in words, whether it works, and why not."""
 
     words: str
@@ -116,10 +116,10 @@ class Facts:
     pending: tuple[FileState, ...]
     failed: tuple[FileState, ...]
     left_out: tuple[LeftOut, ...]
-    vector: Health
-    text: Health
+    vector: PartStatus
+    text: PartStatus
     who: Who
-    provider: Health
+    provider: PartStatus
     requested: str
     model: str
     watching: bool
@@ -224,9 +224,9 @@ def gather(engine: Engine) -> Facts:
         failed=(*status.freshness.failed, *status.freshness.unsettled, *status.freshness.missing),
         left_out=status.freshness.left_out,
         vector=_vector(status),
-        text=Health("fts5", status.fts.available, status.fts.engine),
+        text=PartStatus("fts5", status.fts.available, status.fts.engine),
         who=who,
-        provider=Health(who.label, who.fine, who.detail if who.fine else who.reason),
+        provider=PartStatus(who.label, who.fine, who.detail if who.fine else who.reason),
         requested=f"{status.requested_provider} ({status.provider_origin})",
         model=who.model or status.model,
         watching=status.watching,
@@ -271,13 +271,13 @@ def _aging(engine: Engine) -> Aging:
     )
 
 
-def _vector(status: Status) -> Health:
+def _vector(status: Status) -> PartStatus:
     if status.chunks and not status.embedded:
-        return Health("no vectors", True, "nothing is embedded")
+        return PartStatus("no vectors", True, "nothing is embedded")
     dims = f" {status.vector.dims}d" if status.vector.dims else ""
     engine = status.vector.engine
     # sqlite-vec may work and still have nothing to do: small indexes have no vec0 table.
-    return Health(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
+    return PartStatus(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
 
 
 def _mode(status: Status) -> Mode:

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_tui.engine.scanner import Scanner
-from memory_tui.index.freshness import compare, difference
+from memory_tui.index.freshness import compare
 from memory_tui.index.store import Store
 from memory_tui.index.sync import sync
+from memory_tui.source.note_state import difference
 from memory_tui.workspace.roots import scan
 from memory_tui.workspace.scan import MAX_BYTES, Scan
 from tests.support.index import Memory
