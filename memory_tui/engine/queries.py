@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_tui.core.cancel import Cancel
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
 from memory_tui.explain.elsewhere import Waiting
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 Outcome = TypeVar("Outcome")
 
 _TRIES = 3
-"""How often a question is asked again because the index was made anew between two looks at it."""
+"""How often a query is gathered again because the index was made anew meanwhile."""
 
 
-def said_once(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
-    """`notices` with what `who` has to say, which is not repeated where the question met the same failure."""
-    said = provider_notice(who)
-    if said is None or any(one.code == said.code and one.message.startswith(said.message) for one in notices):
+def with_provider_notice(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
+    """`notices` with that of `who`, which is not repeated where the question met the same failure."""
+    notice = provider_notice(who)
+    if notice is None or any(one.code == notice.code and one.message.startswith(notice.message) for one in notices):
         return tuple(notices)
-    return (*notices, said)
+    return (*notices, notice)
 
 
 class Queries:
@@ -85,14 +85,14 @@ class Queries:
         try:
             with self._readers.borrow(self._indexer.opener.path) as store:
                 if store is None:
-                    self._indexer.missing()
+                    self._indexer.index_missing()
                     raise IndexUnavailable(
                         "Nothing is indexed yet.", "Wait for the first index, or run memory-tui index."
                     )
                 met = store.identified
                 yield store
         except IndexDamaged as error:
-            self._indexer.doubt(error, met)
+            self._indexer.report_unreadable(error, met)
             raise
 
     def on_snapshot(self, run: Callable[[Store], Outcome]) -> Outcome:
@@ -104,7 +104,7 @@ class Queries:
             with self.reader_or_empty() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self._indexer.doubt(error, index_file.file_at(self._indexer.opener.path))
+            self._indexer.report_unreadable(error, index_file.file_at(self._indexer.opener.path))
         with self._empty() as store:
             return run(store)
 
@@ -138,24 +138,24 @@ class Queries:
 
         return rank(evidence, settings)
 
-    def gather(self, query: str, cancel: Cancel | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+    def gather(self, query: str, cancel: Stop | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
         """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
         A damaged index is made again first, where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        return self._gathered_at(self._now(), query, cancel or Cancel(), source, by_words=by_words)
+        return self._gathered_at(self._now(), query, cancel or Stop(), source, by_words=by_words)
 
-    def _gathered_at(self, now: float, query: str, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
+    def _gathered_at(self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         try:
             return self._gathered(query, now, cancel, source, by_words=by_words)
         except IndexDamaged as error:
             if self._indexer.batches.resident:
                 raise
-            self._indexer.heal(error, index_file.file_at(self._indexer.opener.path))
+            self._indexer.replace_damaged(error, index_file.file_at(self._indexer.opener.path))
             return self._gathered(query, now, cancel, source, by_words=by_words)
 
-    def _gathered(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
+    def _gathered(self, query: str, now: float, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         """The answer of one reader.
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
@@ -170,14 +170,20 @@ class Queries:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
                 context = SearchContext(
-                    store, corpus, dates, None, unsearchable=unsearchable, notices=notices, first=self._indexer.first
+                    store,
+                    corpus,
+                    dates,
+                    None,
+                    unsearchable=unsearchable,
+                    notices=notices,
+                    first=self._indexer.made_for_query,
                 )
-                self._indexer.first = False
+                self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
                 elsewhere = words_elsewhere(found, store, self._waiting)
-                return replace(found, who=who, elsewhere=elsewhere, notices=said_once(found.notices, who))
+                return replace(found, who=who, elsewhere=elsewhere, notices=with_provider_notice(found.notices, who))
 
     def _embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
         """The question as it is asked of an index with vectors in the space `identity`."""
@@ -204,7 +210,7 @@ class Queries:
                         evidence, settings, why_not.look(self._plan.roots, store, path, line, evidence.vector)
                     )
             by_words = evidence.cosine is None
-            evidence = self._gathered_at(evidence.now, evidence.query, Cancel(), evidence.source, by_words=by_words)
+            evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")
 
     def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
@@ -220,7 +226,7 @@ class Queries:
             identity = store.identity()
             provider = self._chain.of_space(identity) if identity is not None else None
             # A text that is not saved is sent to nobody.
-            here = provider if identity is not None and identity.provider not in registry.REMOTE else None
+            here = provider if identity is not None and not registry.sends(identity.provider) else None
             return preview(
                 copy,
                 change,

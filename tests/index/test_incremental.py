@@ -175,13 +175,13 @@ def test_a_look_at_what_was_named_agrees_with_a_look_at_everything(every, extra,
             for step in some:
                 done(memory, step)
             now = everything_at(memory.folder)
-            scanner.name(told_of(before, now))
-            seen = scanner.first(memory.store)
+            scanner.mark_changed(told_of(before, now))
+            seen = scanner.scan(memory.store)
             seen_alike(memory, seen, scan(memory.roots))
             sync(memory.store, memory.roots, None, memory.settings, seen, accept_shrink=True)
-            again = scanner.again(memory.store)
+            again = scanner.rescan(memory.store)
             seen_alike(memory, again, scan(memory.roots))
-            scanner.keep(memory.store, compare(again, memory.store.known(), roots=memory.roots))
+            scanner.rely_on_last(memory.store, compare(again, memory.store.known(), roots=memory.roots))
             before = now
         memory.store.close()
     finally:
