@@ -113,7 +113,7 @@ class Evidence:
     source: str = ""
     """What the question was kept to: memory, sessions, or empty for all."""
     vector: Vectors | None = None
-    """Of the query, where only its nearest rows and its matches have their cosine: a store knows the place of others."""
+    """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
     who: Who | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
