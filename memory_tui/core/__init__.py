@@ -10,6 +10,7 @@
 - jsstring: String rules of JavaScript that chunk boundaries, ids, snippets depend on. -> sha256_hex
 - key_formats: The formats of API keys and tokens, as their makers document them. -> FORMATS
 - keywords: The keywords of a query, chosen as OpenClaw chooses them without vectors. -> keywords
+- locks: A lock lets one process write a file; the lock file names that process. -> WriterLock
 - profiles: A scoring profile as data: values of the shared knobs, rules that no knob can set. -> get
 - redaction: Redaction masks secrets of a conversation with OpenClaw's own patterns. -> redact
 - sanitize: Any text becomes safe to show: it cannot steer the terminal, hide itself or reorder its neighbours. -> safe

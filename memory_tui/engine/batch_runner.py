@@ -17,7 +17,7 @@ from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event, Noticed
 
 if TYPE_CHECKING:
-    from memory_tui.index.batch_jobs import BatchMachine, BatchTally, OnWriter, Terms
+    from memory_tui.index.batch_jobs import BatchMachine, JobResults, RunOnWriter, Terms
     from memory_tui.index.embedding import Manner
     from memory_tui.index.sync import SyncReport
     from memory_tui.providers.batch import BatchService
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _JOIN_SECONDS = 0.2
 
 
-def followed(report: SyncReport, rest: SyncReport) -> SyncReport:
+def combined(report: SyncReport, rest: SyncReport) -> SyncReport:
     """`report` of a sync whose jobs left something to be sent directly, which the sync of `rest` did."""
     return replace(
         report,
@@ -40,23 +40,29 @@ def followed(report: SyncReport, rest: SyncReport) -> SyncReport:
 
 
 class BatchRunner:
-    """The batch jobs of one engine. `again` asks for a sync, which sends directly what jobs could not embed; `manner`
-    tells how texts get to a provider.
+    """The batch jobs of one engine. `send_rest` asks for a sync, which sends directly what jobs could not embed;
+    `manner` tells how texts get to a provider.
     """
 
     def __init__(
         self,
         chain: Chain,
-        ask: OnWriter,
-        notify: Callable[[Event], None],
-        again: Callable[[], None],
+        on_writer: RunOnWriter,
+        emit: Callable[[Event], None],
+        send_rest: Callable[[], None],
         manner: Callable[[Provider | None], Manner],
     ) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
         self.waiting = 0
         """Texts that wait for a job, as last seen."""
-        self._chain, self._ask, self._notify, self._again, self._manner = chain, ask, notify, again, manner
+        self._chain, self._on_writer, self._emit, self._send_rest, self._manner = (
+            chain,
+            on_writer,
+            emit,
+            send_rest,
+            manner,
+        )
         self._stop = Stop()
         self._machine: BatchMachine | None = None
         self._lock = threading.Lock()
@@ -81,14 +87,14 @@ class BatchRunner:
             self._wanted = True
             if service is None or self._stop.is_set() or self._thread is not None:
                 return
-            self._thread = threading.Thread(target=self._work, args=(service,), name="engine-batch", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(service,), name="engine-batch", daemon=True)
             self._thread.start()
 
-    def join(self) -> BatchTally:
+    def join(self) -> JobResults:
         """Wait until nothing is followed any more, or `close` is called; what came of it since the last time."""
         while (thread := self._thread) is not None and not self._stop.is_set():
             thread.join(_JOIN_SECONDS)
-        return self._jobs().take_tally()
+        return self._jobs().take_results()
 
     def close(self) -> None:
         """Begin nothing more; calls under way end when the chain is closed."""
@@ -100,7 +106,7 @@ class BatchRunner:
 
         with self._lock:
             if self._machine is None:
-                self._machine = BatchMachine(self._ask, self._notify, self._stop, self._withheld, self._count)
+                self._machine = BatchMachine(self._on_writer, self._emit, self._stop, self._withheld, self._count)
             return self._machine
 
     def _withheld(self) -> bool:
@@ -109,25 +115,25 @@ class BatchRunner:
     def _count(self, waiting: int) -> None:
         self.waiting = waiting
 
-    def _work(self, service: BatchService) -> None:
+    def _run(self, service: BatchService) -> None:
         jobs = self._jobs()
         try:
-            while self._taken():
+            while self._take_request():
                 while jobs.round(service) and (self.resident or service.jobs.wait):
                     service.wait(jobs.pause(service))
-                if self.resident and jobs.tally.left:
-                    jobs.tally.left = 0
-                    self._again()
+                if self.resident and jobs.results.left:
+                    jobs.results.left = 0
+                    self._send_rest()
         except Cancelled:
             return
         except MemoryTuiError as error:
-            self._notify(Noticed(time.time(), f"{error.message} {error.next_step}".rstrip()))
+            self._emit(Noticed(time.time(), f"{error.message} {error.next_step}".rstrip()))
         finally:
             with self._lock:
                 if self._thread is threading.current_thread():
                     self._thread = None
 
-    def _taken(self) -> bool:
+    def _take_request(self) -> bool:
         """Whether somebody asked for jobs to be followed since the last time; if not, the thread counts as gone."""
         with self._lock:
             wanted, self._wanted = self._wanted, False

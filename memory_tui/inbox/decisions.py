@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memory_tui.core import atomic
+from memory_tui.core import atomic, locks
 from memory_tui.core.errors import EditRefused, IndexBusy, IndexUnavailable
 from memory_tui.inbox.entries import Suggestion
-from memory_tui.index import locks
 
 _FOREVER = "keep"
 

@@ -11,15 +11,15 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.events import BatchNews, Event
+from memory_tui.core.locks import Holder, is_alive, process_start
 from memory_tui.index import index_write
 from memory_tui.index.embedding import RECENT, sendable, since
-from memory_tui.index.locks import Holder, is_alive, process_start
 from memory_tui.index.store import UNCLAIMED, Store
 from memory_tui.providers.failures import PASSING, ProviderFailure, State
 from memory_tui.providers.protocol import Identity, Vectors
@@ -228,14 +228,12 @@ _DOWNLOADS = 3
 _DIRECTLY = "are sent directly"
 
 
-class OnWriter(Protocol):
-    """Calls a function with the write connection, on the writer's thread, and returns what it returns."""
-
-    def __call__(self, run: Callable[..., Any], /) -> Any: ...  # noqa: ANN401
+RunOnWriter = Callable[[Callable[..., Any]], Any]
+"""Calls a function with the write connection, on the writer's thread, and returns what it returns."""
 
 
 @dataclass(slots=True)
-class BatchTally:
+class JobResults:
     """What came of jobs: texts embedded, and texts that have to be sent directly."""
 
     embedded: int = 0
@@ -252,8 +250,8 @@ class BatchMachine:
 
     def __init__(
         self,
-        ask: OnWriter,
-        notify: Callable[[Event], None],
+        on_writer: RunOnWriter,
+        emit: Callable[[Event], None],
         stop: Stop,
         withheld: Callable[[], bool],
         waiting: Callable[[int], None],
@@ -262,10 +260,10 @@ class BatchMachine:
         """How many jobs failed in a row."""
         self.direct: set[str] = set()
         """Hashes of texts that no job could embed."""
-        self.tally = BatchTally()
-        self._ask, self._notify, self._stop = ask, notify, stop
+        self.results = JobResults()
+        self._on_writer, self._emit, self._stop = on_writer, emit, stop
         self._withheld, self._waiting = withheld, waiting
-        self._unseen: set[int] = set()
+        self._ignored: set[int] = set()
         self._downloads: dict[int, int] = {}
         self._reported: dict[int, tuple[str, int, str]] = {}
 
@@ -281,16 +279,16 @@ class BatchMachine:
             self._poll(service, job)
         return bool(self._open(service))
 
-    def take_tally(self) -> BatchTally:
+    def take_results(self) -> JobResults:
         """What came of jobs since the last time."""
-        tally, self.tally = self.tally, BatchTally()
-        return tally
+        results, self.results = self.results, JobResults()
+        return results
 
     def _open(self, service: BatchService) -> list[Job]:
         self._stop.check()
-        found: list[Job] = self._ask(lambda store: jobs(store, service.space))
+        found: list[Job] = self._on_writer(lambda store: jobs(store, service.space))
         self._waiting(sum(job.texts for job in found))
-        return [job for job in found if (job.remote_id or job.ours) and job.id not in self._unseen]
+        return [job for job in found if (job.remote_id or job.ours) and job.id not in self._ignored]
 
     def pause(self, service: BatchService) -> float:
         """Seconds until the next round."""
@@ -305,7 +303,7 @@ class BatchMachine:
     def _submit(self, service: BatchService, job: Job) -> bool:
         """Send a job off; whether it runs now."""
         withheld = self._withheld()
-        wanted: list[tuple[str, str]] = self._ask(lambda store: texts(store, job, withheld=withheld))
+        wanted: list[tuple[str, str]] = self._on_writer(lambda store: texts(store, job, withheld=withheld))
         if not wanted:
             self._drop(job)
             return False
@@ -315,12 +313,12 @@ class BatchMachine:
             if not remote_id:
                 if not file_id:
                     file_id = service.upload(wanted)
-                    self._ask(lambda store: uploaded(store, job, file_id))
+                    self._on_writer(lambda store: uploaded(store, job, file_id))
                 remote_id = service.create(file_id)
         except ProviderFailure as failure:
             self._not_submitted(job, failure)
             return False
-        self._ask(lambda store: submitted(store, job, remote_id, service.settings.clock.now()))
+        self._on_writer(lambda store: submitted(store, job, remote_id, service.settings.clock.now()))
         self._news(job._replace(remote_id=remote_id), "submitted", 0, f"to the batch service of {service.label}")
         return True
 
@@ -333,7 +331,7 @@ class BatchMachine:
         self._news(job, "failed", 0, failure.message)
         if job.file_id and failure.state not in UNSURE:
             # An earlier process sent the file, which may be gone by now.
-            self._ask(lambda store: uploaded(store, job, ""))
+            self._on_writer(lambda store: uploaded(store, job, ""))
         elif failure.state not in UNSURE or self.failures >= MOST_FAILURES:
             self._drop(job)
 
@@ -343,9 +341,9 @@ class BatchMachine:
         try:
             status = service.status(job.remote_id)
             if status.phase == "running" and self._overdue(service, job):
-                status = self._given_up(service, job)
+                status = self._cancelled(service, job)
         except ProviderFailure as failure:
-            self._not_seen(job, failure)
+            self._poll_failed(job, failure)
             return
         if status.phase == "running":
             self._news(job, "running", status.done, "", status.total)
@@ -355,7 +353,7 @@ class BatchMachine:
     def _overdue(self, service: BatchService, job: Job) -> bool:
         return service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds
 
-    def _given_up(self, service: BatchService, job: Job) -> JobStatus:
+    def _cancelled(self, service: BatchService, job: Job) -> JobStatus:
         """The job after it was told to end: it may have results."""
         why = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
         try:
@@ -365,7 +363,7 @@ class BatchMachine:
         status = service.status(job.remote_id)
         return status if status.phase != "running" else replace(status, phase="cancelled", why=why)
 
-    def _not_seen(self, job: Job, failure: ProviderFailure) -> None:
+    def _poll_failed(self, job: Job, failure: ProviderFailure) -> None:
         if failure.state is State.UNKNOWN_MODEL:
             self.failures += 1
             self._news(job, "failed", 0, f"{failure.message} Its texts {_DIRECTLY}.")
@@ -373,7 +371,7 @@ class BatchMachine:
         elif failure.state in PASSING:
             self._news(job, "running", 0, failure.message)
         else:
-            self._unseen.add(job.id)
+            self._ignored.add(job.id)
             self._news(job, "failed", 0, f"{failure.message} {failure.next_step} The job goes on and is remembered.")
 
     def _end(self, service: BatchService, job: Job, status: JobStatus) -> None:
@@ -381,13 +379,13 @@ class BatchMachine:
         got, errors, why = 0, list[str](), status.why
         try:
             for piece in service.fetch(status, job.identity.dims):
-                got += self._ask(lambda store, vectors=piece.vectors: keep(store, job, vectors))
+                got += self._on_writer(lambda store, vectors=piece.vectors: keep(store, job, vectors))
                 errors += list(piece.errors.values())[:1]
         except ProviderFailure as failure:
-            if self._later(job, failure):
+            if self._fetch_later(job, failure):
                 return
             why = failure.message
-        self.tally.embedded += got
+        self.results.embedded += got
         left = self._drop(job)
         if left is None:
             return
@@ -398,11 +396,11 @@ class BatchMachine:
         why = why or next(iter(errors), "" if well else f"the job ended as {status.phase}")
         self._news(job, "done" if well else "failed", got, "; ".join(filter(None, (rest, why, kept))))
 
-    def _later(self, job: Job, failure: ProviderFailure) -> bool:
+    def _fetch_later(self, job: Job, failure: ProviderFailure) -> bool:
         """Whether results that could not be fetched may be fetched in a later round, or by a later engine."""
         tries = self._downloads[job.id] = self._downloads.get(job.id, 0) + 1
         if failure.state is State.BROKEN:
-            self._unseen.add(job.id)
+            self._ignored.add(job.id)
         elif failure.state not in PASSING or tries >= _DOWNLOADS:
             return False
         self._news(job, "running", 0, f"{failure.message} {failure.next_step}")
@@ -413,11 +411,11 @@ class BatchMachine:
 
         They are sent directly from now on.
         """
-        left: list[str] | None = self._ask(lambda store: forget(store, job))
+        left: list[str] | None = self._on_writer(lambda store: forget(store, job))
         if left is None:
             return None
         self.direct.update(left)
-        self.tally.left += len(left)
+        self.results.left += len(left)
         return len(left)
 
     def _news(self, job: Job, stage: Any, done: int, detail: str, total: int = 0) -> None:  # noqa: ANN401
@@ -425,4 +423,4 @@ class BatchMachine:
         news = (stage, done, detail)
         if self._reported.get(job.id) != news:
             self._reported[job.id] = news
-            self._notify(BatchNews(time.time(), job.remote_id, stage, done, total or job.texts, detail))
+            self._emit(BatchNews(time.time(), job.remote_id, stage, done, total or job.texts, detail))

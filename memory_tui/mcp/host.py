@@ -18,9 +18,9 @@ from memory_tui.openclaw.prompt import GET, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
     from memory_tui.mcp.tools import Manner
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
     from memory_tui.recalls.recall_log import RecallEntry
@@ -137,7 +137,7 @@ class Host:
         )
 
     def search(
-        self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel, late: bool = False
+        self, given: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
     ) -> SearchAnswer:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
         from memory_tui.mcp.tools import memory_search, unavailable

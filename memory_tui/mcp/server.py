@@ -28,8 +28,8 @@ from mcp.shared.exceptions import MCPError
 
 from memory_tui import __version__
 from memory_tui.core import jsstring, stop_signals
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
-from memory_tui.index.connections import Cancel
 from memory_tui.mcp.wire import Answered, Answers
 from memory_tui.openclaw.prompt import GET, SEARCH
 
@@ -99,7 +99,7 @@ class Handlers:
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:  # noqa: ANN401
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
         given, key, client = params.arguments or {}, _session_key(ctx), _client(ctx)
-        runs: dict[str, Callable[[Cancel, bool], SearchAnswer | GetAnswer]] = {
+        runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
             SEARCH: lambda cancel, late: self.host.search(given, key, client, cancel, late),
             GET: lambda *_: self.host.get(given, client),
         }
@@ -203,13 +203,13 @@ class Handlers:
             ],
         )
 
-    async def _in_thread(self, run: Callable[[Cancel], Outcome]) -> Outcome:
+    async def _in_thread(self, run: Callable[[Stop], Outcome]) -> Outcome:
         """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
-        cancel = Cancel()
+        cancel = Stop()
         try:
             return await anyio.to_thread.run_sync(run, cancel, abandon_on_cancel=True, limiter=self.limiter)
         except anyio.get_cancelled_exc_class():
-            cancel.cancel()
+            cancel.set()
             raise
 
 

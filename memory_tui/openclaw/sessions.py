@@ -14,9 +14,8 @@ from typing import Any
 from memory_tui.config.json5 import Node
 from memory_tui.config.model import Agent, Config
 from memory_tui.config.places import state_folder
-from memory_tui.core import atomic
+from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, Unreadable
-from memory_tui.index import locks
 from memory_tui.openclaw import flush
 
 _COMPACTION = "agents.defaults.compaction"

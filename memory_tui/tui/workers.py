@@ -16,8 +16,8 @@ from memory_tui.core.events import Event
 if TYPE_CHECKING:
     from textual.app import App
 
+    from memory_tui.core.cancel import Stop
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import ChunkRef
     from memory_tui.tui.note_page import Page
@@ -127,7 +127,7 @@ class Bridge:
         self.writes = 0
         """How many changes of notes were begun; each has a name of its own, so that none replaces another."""
         self._newest: defaultdict[str, int] = defaultdict(int)
-        self._cancel: Cancel | None = None
+        self._cancel: Stop | None = None
         self._closed = False
         self._facts_running = False
         self._facts_wanted = False
@@ -237,12 +237,12 @@ class Bridge:
         number = self._next("search")
         engine = self._engine
         if self._cancel is not None:
-            self._cancel.cancel()
+            self._cancel.set()
         if engine is None:
             return number
-        from memory_tui.index.connections import Cancel
+        from memory_tui.core.cancel import Stop
 
-        cancel = self._cancel = Cancel()
+        cancel = self._cancel = Stop()
 
         def job() -> None:
             if number != self._newest["search"]:
