@@ -89,9 +89,20 @@ class Notes:
 
 
 class Inbox:
-    """The inbox of one engine: what in its notes should be looked at; `plan` is the engine's as it is now."""
+    """The inbox of one engine: what in its notes should be looked at; `plan` is the engine's as it is now.
 
-    def __init__(self, plan: Callable[[], Plan], now: Callable[[], float], notes: Notes, queries: Queries) -> None:
+    `notice` gets what a person should know.
+    """
+
+    def __init__(
+        self,
+        plan: Callable[[], Plan],
+        now: Callable[[], float],
+        notes: Notes,
+        queries: Queries,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._notice = notice
         self._plan = plan
         self._now = now
         self._notes = notes
@@ -102,7 +113,7 @@ class Inbox:
         """What was decided about suggestions without changing a note."""
         from memory_tui.inbox.decisions import Decisions
 
-        return Decisions(self._notes.curator.journal.folder)
+        return Decisions(self._notes.curator.journal.folder, self._notice)
 
     def examine(
         self, progress: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False, *, every: bool = False
@@ -144,7 +155,13 @@ class Engine:
         """Who makes vectors, approvals, and what would be sent."""
         self.notes = Notes(lambda: self.plan, self.indexer, self.queries)
         """Reads, lists, explains and changes notes."""
-        self.inbox = Inbox(lambda: self.plan, self.now, self.notes, self.queries)
+        self.inbox = Inbox(
+            lambda: self.plan,
+            self.now,
+            self.notes,
+            self.queries,
+            lambda text: self._emit(Noticed(time.time(), text)),
+        )
         """What in the notes should be looked at."""
 
     # --- opening and closing ---------------------------------------------------------------------------------------
