@@ -7,6 +7,7 @@
 - events: Events tell a listener what the engine does; a listener runs on the engine's thread, so it returns at once.
   -> Event
 - files: The kind of file system that holds a file, as far as SQLite must know it. -> kind
+- formatting: How a count, a score, the name of a field is written. -> plural
 - jsstring: String rules of JavaScript that chunk boundaries, ids, snippets depend on. -> sha256_hex
 - key_formats: The formats of API keys and tokens, as their makers document them. -> FORMATS
 - keywords: The keywords of a query, chosen as OpenClaw chooses them without vectors. -> keywords
