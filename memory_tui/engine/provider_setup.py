@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memory_tui.approval import Agreement, Consents
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
     from memory_tui.engine.costs import Estimate, Forecast
     from memory_tui.engine.status import Supplied
     from memory_tui.index.embedding import Manner
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
-    from memory_tui.index.sync_run import Stop
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.chain_member import LinkState

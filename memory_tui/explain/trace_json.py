@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.core.formatting import camel
 from memory_tui.explain import wording
 from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
 def kind(name: str) -> str:
     """`BelowMinScore` as `below_min_score`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
-def camel(name: str) -> str:
-    """`start_line` as `startLine`."""
-    head, *rest = name.split("_")
-    return head + "".join(part.title() for part in rest)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
