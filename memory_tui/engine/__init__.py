@@ -20,8 +20,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Cancel
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
     from memory_tui.plan import Options
 
 __all__ = ["Cancel", "Engine", "Options"]
@@ -38,7 +38,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
 
         return Options
     if name == "Cancel":
-        from memory_tui.index.connections import Cancel
+        from memory_tui.core.cancel import Cancel
 
         return Cancel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

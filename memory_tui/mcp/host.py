@@ -18,9 +18,9 @@ from memory_tui.openclaw.prompt import GET, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Cancel
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
     from memory_tui.mcp.tools import AnswerRules
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
     from memory_tui.recalls.recall_log import RecallEntry

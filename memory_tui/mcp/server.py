@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_tui import __version__
 from memory_tui.core import jsstring, stop_signals
+from memory_tui.core.cancel import Cancel
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.mcp import protocol
 from memory_tui.mcp.protocol import Caller, Connection, Method, Offer, Refusal
@@ -30,7 +31,7 @@ from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
 from memory_tui.openclaw.prompt import GET, SEARCH
 
 if TYPE_CHECKING:
-    from memory_tui.index.connections import Cancel
+    from memory_tui.core.cancel import Cancel
     from memory_tui.mcp.host import ServedMemory
     from memory_tui.mcp.resources import File
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
@@ -203,7 +204,7 @@ class Handlers:
 
     async def _in_thread(self, run: Callable[[Cancel], Outcome]) -> Outcome:
         """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
-        from memory_tui.index.connections import Cancel
+        from memory_tui.core.cancel import Cancel
 
         cancel = Cancel()
         try:

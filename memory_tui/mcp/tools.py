@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import jsstring
+from memory_tui.core.cancel import Cancel
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import Settings
 from memory_tui.explain import wording
 from memory_tui.explain.trace_json import kind
-from memory_tui.index.connections import Cancel
 from memory_tui.mcp import types
 from memory_tui.mcp.schemas import UNTRUSTED
 from memory_tui.mcp.types import (

@@ -16,8 +16,8 @@ from memory_tui.core.events import Event
 if TYPE_CHECKING:
     from textual.app import App
 
+    from memory_tui.core.cancel import Cancel
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import ChunkRef
     from memory_tui.tui.note_page import Page
@@ -240,7 +240,7 @@ class Bridge:
             self._cancel.cancel()
         if engine is None:
             return number
-        from memory_tui.index.connections import Cancel
+        from memory_tui.core.cancel import Cancel
 
         cancel = self._cancel = Cancel()
 

@@ -19,10 +19,10 @@ from memory_tui.approval import Consents
 from memory_tui.config import config_write
 from memory_tui.core import atomic
 from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError
+from memory_tui.core.locks import WriterLock, holder
 from memory_tui.curate import journal, recover
 from memory_tui.curate.changes import Change, FileChange, Unfinished
 from memory_tui.curate.curator import Curator
-from memory_tui.index.locks import WriterLock, holder
 from memory_tui.openclaw import session_note
 from memory_tui.recalls import recall_log
 from memory_tui.tune import judgments

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from memory_tui.core import events
+from memory_tui.core.cancel import Cancel
 from memory_tui.core.errors import Cancelled, MemoryTuiError, PathRefused
 from memory_tui.engine.engine import Engine
-from memory_tui.index.connections import Cancel
 from memory_tui.plan import Options
 from memory_tui.search.trace import EmptyIndex
 from tests.support.waiting import LONG

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from memory_tui.cli import main
+from memory_tui.core.cancel import Cancel
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.index.connections import Cancel
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from memory_tui.core.cancel import Cancel
 from memory_tui.engine.engine import Engine
-from memory_tui.index.connections import Cancel
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
 from memory_tui.tui.views.index.index_details import RecallsView
