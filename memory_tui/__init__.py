@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.errors import (
         Cancelled,
         ConfigError,
@@ -42,14 +43,12 @@ if TYPE_CHECKING:
     )
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine, open_memory
-    from memory_tui.index.connections import Cancel
     from memory_tui.plan import Options
     from memory_tui.search.trace import Trace
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Cancel",
     "Cancelled",
     "ConfigError",
     "EditRefused",
@@ -69,6 +68,7 @@ __all__ = [
     "RootsChanged",
     "SettingError",
     "Settings",
+    "Stop",
     "SyncFinished",
     "SyncProgress",
     "Trace",

@@ -1,13 +1,14 @@
 """Values, text rules that every layer uses; nothing here knows notes, an index or a screen.
 
 - atomic: Durable writes: a file holds its old bytes or its new ones, never a part. -> replace_file
-- cancel: A cancel stops a search from another thread. -> Cancel
+- cancel: One way to stop a job: whoever wants it stopped sets a stop, the job asks it. -> Stop
 - dates: The days that a query names. -> named_day
 - errors: Errors as values: each has a code, a sentence for a person, the next step. -> MemoryTuiError
 - events: Events tell a listener what the engine does; a listener runs on the engine's thread, so it returns at once.
   -> Event
 - files: The kind of file system that holds a file, as far as SQLite must know it. -> kind
 - jsstring: String rules of JavaScript that chunk boundaries, ids, snippets depend on. -> sha256_hex
+- key_formats: The formats of API keys and tokens, as their makers document them. -> FORMATS
 - keywords: The keywords of a query, chosen as OpenClaw chooses them without vectors. -> keywords
 - locks: A lock lets one process write a file; the lock file names that process. -> WriterLock
 - profiles: A scoring profile as data: values of the shared knobs, rules that no knob can set. -> get

@@ -1,38 +1,71 @@
-"""A cancel stops a search from another thread."""
+"""One way to stop a job: whoever wants it stopped sets a stop, the job asks it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from memory_tui.core.errors import Cancelled
 
 
-class Cancel:
-    """Lets whoever waits for a search give it up from another thread."""
+class Stop:
+    """A wish that a job ends, set from any thread, also from a signal handler; set too while one of `others` is."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._stop: Callable[[], None] | None = None
-        self._asked = False
+    def __init__(self, *others: Stop) -> None:
+        self._others = others
+        self._event = threading.Event()
+        # Reentrant, because a signal can interrupt the thread that holds it.
+        self._lock = threading.RLock()
+        self._calls: list[Callable[[], None]] = []
 
-    def cancel(self) -> None:
-        """Stop the search; it raises Cancelled."""
+    def set(self) -> None:
+        """Wish it. What is `around` a call now is called before this returns."""
         with self._lock:
-            self._asked = True
-            if self._stop is not None:
-                self._stop()
+            self._event.set()
+            for call in tuple(self._calls):
+                call()
+
+    def clear(self) -> None:
+        """Take the wish back; not that of the others."""
+        self._event.clear()
+
+    def is_set(self) -> bool:
+        """Whether it is wished."""
+        return self._event.is_set() or any(other.is_set() for other in self._others)
+
+    def check(self) -> None:
+        """Raises Cancelled when it is wished."""
+        if self.is_set():
+            raise Cancelled
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the wish, at most `seconds`; whether it came."""
+        if not self._others:
+            return self._event.wait(seconds)
+        woken = threading.Event()
+        with self._calling(woken.set):
+            if not self.is_set():
+                woken.wait(seconds)
+        return self.is_set()
 
     @contextmanager
-    def around(self, stop: Callable[[], None]) -> Iterator[None]:
-        """While inside, `cancel` calls `stop`. Raises Cancelled when it was called before."""
-        with self._lock:
-            if self._asked:
-                raise Cancelled
-            self._stop = stop
-        try:
+    def around(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """While inside, the wish calls `interrupt`, on the thread that has it. Raises Cancelled when it came before."""
+        with self._calling(interrupt):
+            self.check()
             yield
-        finally:
+
+    @contextmanager
+    def _calling(self, call: Callable[[], None]) -> Iterator[None]:
+        with ExitStack() as stack:
+            for other in self._others:
+                stack.enter_context(other._calling(call))
             with self._lock:
-                self._stop = None
+                self._calls.append(call)
+            try:
+                yield
+            finally:
+                # Under the lock, so that a call does not reach into what comes after.
+                with self._lock:
+                    self._calls.remove(call)

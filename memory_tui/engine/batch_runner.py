@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from memory_tui.index.batch_jobs import Job, Terms
     from memory_tui.index.embedding import Manner
     from memory_tui.index.sync import SyncReport
-    from memory_tui.providers.batch import BatchService, Look
+    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.batch_format import JobStatus
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.protocol import Provider
 
@@ -216,7 +217,7 @@ class BatchRunner:
 
     def _poll(self, service: BatchService, job: Job) -> None:
         try:
-            look = service.look(job.remote_id)
+            look = service.status(job.remote_id)
             if look.phase == "running" and self._overdue(service, job):
                 look = self._cancelled(service, job)
         except ProviderFailure as failure:
@@ -230,14 +231,14 @@ class BatchRunner:
     def _overdue(self, service: BatchService, job: Job) -> bool:
         return service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds
 
-    def _cancelled(self, service: BatchService, job: Job) -> Look:
+    def _cancelled(self, service: BatchService, job: Job) -> JobStatus:
         """The job after it was cancelled: it may have results."""
         late = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
         try:
             service.cancel(job.remote_id)
         except ProviderFailure as failure:
             late = f"{late}, and could not be ended: {failure.message}"
-        look = service.look(job.remote_id)
+        look = service.status(job.remote_id)
         return look if look.phase != "running" else replace(look, phase="cancelled", why=late)
 
     def _poll_failed(self, job: Job, failure: ProviderFailure) -> None:
@@ -251,7 +252,7 @@ class BatchRunner:
             self._ignored.add(job.id)
             self._news(job, "failed", 0, f"{failure.message} {failure.next_step} The job goes on and is remembered.")
 
-    def _end(self, service: BatchService, job: Job, look: Look) -> None:
+    def _end(self, service: BatchService, job: Job, look: JobStatus) -> None:
         """Store what a job that has ended brought; what it did not is sent directly."""
         from memory_tui.index import batch_jobs
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_tui.core.cancel import Cancel
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
 from memory_tui.explain.elsewhere import Waiting
@@ -138,15 +138,15 @@ class Queries:
 
         return rank(evidence, settings)
 
-    def gather(self, query: str, cancel: Cancel | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+    def gather(self, query: str, cancel: Stop | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
         """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
         A damaged index is made again first, where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        return self._gathered_at(self._now(), query, cancel or Cancel(), source, by_words=by_words)
+        return self._gathered_at(self._now(), query, cancel or Stop(), source, by_words=by_words)
 
-    def _gathered_at(self, now: float, query: str, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
+    def _gathered_at(self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         try:
             return self._gathered(query, now, cancel, source, by_words=by_words)
         except IndexDamaged as error:
@@ -155,7 +155,7 @@ class Queries:
             self._indexer.replace_damaged(error, index_file.file_at(self._indexer.opener.path))
             return self._gathered(query, now, cancel, source, by_words=by_words)
 
-    def _gathered(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
+    def _gathered(self, query: str, now: float, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         """The answer of one reader.
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
@@ -208,7 +208,7 @@ class Queries:
                 if store.uuid() == evidence.uuid:
                     return why_not.why(evidence, settings, why_not.look(self._plan.roots, store, path, line))
             by_words = evidence.cosine is None
-            evidence = self._gathered_at(evidence.now, evidence.query, Cancel(), evidence.source, by_words=by_words)
+            evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")
 
     def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
@@ -224,7 +224,7 @@ class Queries:
             identity = store.identity()
             provider = self._chain.of_space(identity) if identity is not None else None
             # A text that is not saved is sent to nobody.
-            here = provider if identity is not None and identity.provider not in registry.REMOTE else None
+            here = provider if identity is not None and not registry.sends(identity.provider) else None
             return preview(
                 copy,
                 change,

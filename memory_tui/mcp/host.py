@@ -18,7 +18,7 @@ from memory_tui.openclaw.prompt import GET, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 
 if TYPE_CHECKING:
-    from memory_tui.core.cancel import Cancel
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
     from memory_tui.mcp.tools import AnswerRules
@@ -87,7 +87,7 @@ class ServedMemory:
         try:
             memory = self.memory()
             # A remote provider is not paid for a question that nobody has asked.
-            question = "" if memory.plan.provider in registry.REMOTE else "memory"
+            question = "" if registry.sends(memory.plan.provider) else "memory"
             try:
                 evidence = memory.queries.gather(question)
             except IndexUnavailable:
@@ -140,7 +140,7 @@ class ServedMemory:
         )
 
     def search(
-        self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel, late: bool = False
+        self, given: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
     ) -> SearchAnswer:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
         from memory_tui.mcp.tools import memory_search, unavailable

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_tui import __version__
 from memory_tui.core import jsstring, stop_signals
-from memory_tui.core.cancel import Cancel
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.mcp import protocol
 from memory_tui.mcp.protocol import Caller, Connection, Method, Offer, Refusal
@@ -31,7 +31,6 @@ from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
 from memory_tui.openclaw.prompt import GET, SEARCH
 
 if TYPE_CHECKING:
-    from memory_tui.core.cancel import Cancel
     from memory_tui.mcp.host import ServedMemory
     from memory_tui.mcp.resources import File
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
@@ -119,7 +118,7 @@ class Handlers:
         name, given = protocol.text(params, "name"), protocol.members(params, "arguments")
         session = caller.meta.get(SESSION_KEY, "")
         key = session if isinstance(session, str) else ""
-        runs: dict[str, Callable[[Cancel, bool], SearchAnswer | GetAnswer]] = {
+        runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
             SEARCH: lambda cancel, late: self.host.search(given, key, caller.client, cancel, late),
             GET: lambda *_: self.host.get(given, caller.client),
         }
@@ -192,7 +191,7 @@ class Handlers:
         text = jsstring.well_formed(f"{rule}\n\n{question}" if question else rule)
         return {"description": _RULE, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
-    async def _within(self, seconds: float, run: Callable[[Cancel], Outcome]) -> Outcome | None:
+    async def _within(self, seconds: float, run: Callable[[Stop], Outcome]) -> Outcome | None:
         """What `run` returns, None when it takes longer than `seconds`."""
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -202,16 +201,14 @@ class Handlers:
                 return None
             raise
 
-    async def _in_thread(self, run: Callable[[Cancel], Outcome]) -> Outcome:
+    async def _in_thread(self, run: Callable[[Stop], Outcome]) -> Outcome:
         """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
-        from memory_tui.core.cancel import Cancel
-
-        cancel = Cancel()
+        cancel = Stop()
         try:
             async with self.limit:
                 return await asyncio.get_running_loop().run_in_executor(self.pool, run, cancel)
         except asyncio.CancelledError:
-            cancel.cancel()
+            cancel.set()
             raise
 
     async def _report(self, caller: Caller) -> None:
@@ -223,7 +220,7 @@ class Handlers:
             await asyncio.sleep(_NEWS_SECONDS)
 
 
-def _ask(run: Callable[[Cancel, bool], Outcome], late: bool, cancel: Cancel) -> Outcome:
+def _ask(run: Callable[[Stop, bool], Outcome], late: bool, cancel: Stop) -> Outcome:
     return run(cancel, late)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import jsstring
-from memory_tui.core.cancel import Cancel
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import Settings
@@ -71,7 +71,7 @@ def memory_search(
     memory: Engine,
     given: Mapping[str, Any],
     manner: AnswerRules | None = None,
-    cancel: Cancel | None = None,
+    cancel: Stop | None = None,
     *,
     late: bool = False,
 ) -> Searched:
@@ -82,7 +82,7 @@ def memory_search(
     request = types.search_arguments(given)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
-    manner, cancel = manner or AnswerRules(), cancel or Cancel()
+    manner, cancel = manner or AnswerRules(), cancel or Stop()
     try:
         memory.plan.require_enabled()
         _require(memory, request)
@@ -126,7 +126,7 @@ def asked(settings: Settings, max_results: int | None, min_score: float | None) 
     return settings.update({key: value for key, value in changes.items() if value is not None}, "the agent")
 
 
-def _trace(memory: Engine, request: SearchArguments, settings: Settings, cancel: Cancel) -> Trace:
+def _trace(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
     """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
     _wait(memory, _UNDER_WAY_SECONDS, cancel)
     if (trace := _indexed(memory, request, settings, cancel)) is not None:
@@ -142,7 +142,7 @@ def _trace(memory: Engine, request: SearchArguments, settings: Settings, cancel:
     return trace or memory.queries.rank(memory.queries.gather(request["query"], cancel, _source(request)), settings)
 
 
-def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Cancel) -> Trace | None:
+def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace | None:
     """The ranking, None while nothing is indexed."""
     try:
         trace = memory.queries.rank(memory.queries.gather(request["query"], cancel, _source(request)), settings)
@@ -151,7 +151,7 @@ def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cance
     return None if isinstance(trace.empty, EmptyIndex) else trace
 
 
-def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Cancel) -> Trace:
+def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
     """The ranking by words, without waiting for a provider or an index."""
     return memory.queries.rank(
         memory.queries.gather(request["query"], cancel, _source(request), by_words=True), settings
@@ -163,7 +163,7 @@ def _source(request: SearchArguments) -> str:
     return "" if corpus == "all" else corpus
 
 
-def _wait(memory: Engine, seconds: float, cancel: Cancel) -> None:
+def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
     """Until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
     for _ in range(round(seconds / _PAUSE_SECONDS)):
         with cancel.around(_nothing):
