@@ -17,9 +17,10 @@
 - sanitize: Any text becomes safe to show: it cannot steer the terminal, hide itself or reorder its neighbours. -> safe
 - secret_finder: Text that looks like a password or a key: its kind, its position, never the secret itself. -> find
 - settings: Every knob: its key, range, step, default, unit, help. -> KNOBS
-- state_db: The state database: small facts that several processes change, one SQLite file. -> Table
 - side_files: Side files: small files of ours beside another file, opened without following a link or waiting for a
   pipe. -> opened
+  pipe. -> read_beside
+- state_db: The state database: small facts that several processes change, one SQLite file. -> Table
 - stop_signals: The signals that end the program, with the sentence for each. -> raised
 - tokens: The words of queries as full-text search needs them, for every profile. -> terms
 """
