@@ -69,7 +69,8 @@ def test_no_reason_is_swallowed() -> None:
     assert found == []
 
 
-SQL = {"memory_tui/index", "memory_tui/openclaw/host_index.py"}
+# A database of SQLite is its own durability: what stands in these is not written by core/atomic.
+SQL = {"memory_tui/index", "memory_tui/openclaw/host_index.py", "memory_tui/core/state_db.py"}
 
 
 def test_sql_stands_where_databases_are_kept() -> None:
@@ -168,8 +169,9 @@ NOT_DURABLE = {
     "memory_tui/demo/demo.py": "the demo's temporary folder, which goes with it",
     "memory_tui/doctor/checks_machine.py": "a probe in a temporary folder, to be seen by the watcher",
     "memory_tui/providers/batch.py": "a file without a name, for an answer that is read at once",
+    "memory_tui/providers/wires/llama_process.py": "a file without a name, for what a model says while it loads",
     "memory_tui/providers/wires/llama_worker.py": "the pipe to the process that asked",
-    "memory_tui/providers/wires/local.py": "a file without a name, for what a model says while it loads",
+    "memory_tui/mcp/wire.py": "the pipe to the client that started the server",
     "memory_tui/index/database.py": "a private copy of an index on a disk that takes nothing, gone after the look",
     "memory_tui/openclaw/open_foreign.py": "a private copy of another program's database, gone after the look",
     "memory_tui/index/index_file.py": "the private folder below the temporary one, for an index without a place",

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from memory_tui.engine.costs import Estimate
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status, Writing
-    from memory_tui.index.disk_usage import TableSize
     from memory_tui.openclaw.sessions import Nearness
     from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import Replay
+    from memory_tui.recalls.rerun import Rerun
+    from memory_tui.source.rows import TableSize
 
 
 F = TypeVar("F")
@@ -373,7 +373,7 @@ class RecallsView(View):
             summary=self._summary,
         )
         self.parts = (self.listing,)
-        self._replay: Replay | None = None
+        self._replay: Rerun | None = None
         self._letters = ""
 
     def _summary(self, log: Log) -> str:

@@ -22,7 +22,7 @@ from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.openclaw.compare import Comparison, FileComparison
+    from memory_tui.openclaw.compare import FileComparison, IndexComparison
     from memory_tui.openclaw.host_index import TheirProblem
 
 SIGNS: Mapping[str, tuple[str, str, str]] = {
@@ -134,7 +134,7 @@ class ComparedFiles(RowList):
         ]
 
 
-def _compare(engine: Engine) -> Comparison | TheirProblem:
+def _compare(engine: Engine) -> IndexComparison | TheirProblem:
     from memory_tui.openclaw.compare import compare_configured
 
     return compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
@@ -175,7 +175,7 @@ class CompareView(View):
         files.turn()
         self.say("Every file is listed." if files.everything else "Only files that differ are listed.")
 
-    def _show(self, value: Comparison | TheirProblem) -> None:
+    def _show(self, value: IndexComparison | TheirProblem) -> None:
         from memory_tui.render import as_text
 
         whole, files = self.query_one(Statements), self.query_one(ComparedFiles)

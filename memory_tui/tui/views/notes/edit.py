@@ -120,7 +120,9 @@ class Impact(Vertical):
         """Question above hits."""
         with Horizontal(id="asked"):
             yield Static(" after saving, asked ", markup=False)
-            yield QuestionInput(self._asked, placeholder="a question to watch while you write (ctrl+t)", id="watched")
+            box = QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
+            box.value = self._asked
+            yield box
             yield Static("", id="verdict", markup=False)
         yield Moves(
             ""

@@ -143,10 +143,10 @@ class SearchView(View):
     @task("search")
     async def _search(self, query: str) -> None:
         """Show what is found; a newer question takes the place of an older one, which is stopped."""
-        from memory_tui.index.connections import Cancel
+        from memory_tui.core.cancel import Stop
 
-        cancel = Cancel()
-        found = await self.home.jobs.attempt(lambda engine: engine.queries.gather(query, cancel), stop=cancel.cancel)
+        cancel = Stop()
+        found = await self.home.jobs.attempt(lambda engine: engine.queries.gather(query, cancel), stop=cancel.set)
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return
