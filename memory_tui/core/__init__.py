@@ -18,7 +18,6 @@
 - secret_finder: Text that looks like a password or a key: its kind, its position, never the secret itself. -> find
 - settings: Every knob: its key, range, step, default, unit, help. -> KNOBS
 - side_files: Side files: small files of ours beside another file, opened without following a link or waiting for a
-  pipe. -> opened
   pipe. -> read_beside
 - state_db: The state database: small facts that several processes change, one SQLite file. -> Table
 - stop_signals: The signals that end the program, with the sentence for each. -> raised
