@@ -294,12 +294,21 @@ def answered_by(trace: Trace) -> tuple[str, str]:
             )
 
 
+def _unmatched(trace: Trace, join: str) -> str:
+    """Why words gave a chunk nothing; a word that was left out may well stand in it."""
+    if not trace.plan.words:
+        return "no word to look for"
+    if join != "OR":
+        return "not all words matched"
+    return "no word that counts matched" if trace.plan.dropped else "no word matched"
+
+
 def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
     part, rules = candidate.text, profiles.get(trace.profile)
     if trace.mode == "vectors only":
         return Line("text", words_off(trace), "+", 0.0, digits)
     if part.bm25 is None:
-        return Line("text", "no word matched" if rules.join == "OR" else "not all words matched", "+", 0.0, digits)
+        return Line("text", _unmatched(trace, rules.join), "+", 0.0, digits)
     relevance = -part.bm25
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     if rules.text_score == "magnitude":
