@@ -67,9 +67,9 @@ class Passages:
     """A chunk cut into lines and windows of whole lines.
 
     `lines` holds the chunk's own 0-based number of each line that is not blank. Line i has the stems
-    `stems[stem_from[i]:stem_from[i + 1]]` and the tokens `ids[id_from[i]:id_from[i + 1]]`; window j is made of the lines
-    from `window_from[j]` to the one before `window_from[j + 1]`. `line_norm` and `window_norm` are the lengths of their
-    summed token vectors, 0 without meaning.
+    `stems[stem_from[i]:stem_from[i + 1]]` and the tokens `ids[id_from[i]:id_from[i + 1]]`; window j is made of the
+    lines from `window_from[j]` to the one before `window_from[j + 1]`. `line_norm` and `window_norm` are the lengths of
+    their summed token vectors, 0 without meaning.
     """
 
     lines: Ids
@@ -139,13 +139,13 @@ def cut(text: str, table: TokenTable | None, window: int = WINDOW) -> Passages:
 def _sums(rows: npt.NDArray[np.float32], starts: Sequence[int]) -> npt.NDArray[np.float32]:
     """The sum of `rows` between each of `starts` and the next, zeros for none: (len(starts) - 1, dimensions)."""
     total = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.float64), np.cumsum(rows, axis=0, dtype=np.float64)])
-    return np.diff(total[np.asarray(starts)], axis=0).astype(np.float32)
+    return np.asarray(np.diff(total[np.asarray(starts)], axis=0), dtype=np.float32)
 
 
 def _lengths(sums: npt.NDArray[np.float32], count: int) -> Floats:
     if not sums.size:
         return np.zeros(count)
-    return np.sqrt(np.einsum("ij,ij->i", sums, sums, dtype=np.float64))
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", sums, sums, dtype=np.float64)), dtype=np.float64)
 
 
 class PassageMemory:
@@ -192,7 +192,8 @@ class Query:
 class Measured:
     """What was measured in one chunk: a value a measure in the order of MEASURES, and where the best stand.
 
-    `line` is the 0-based line of the chunk nearest to the question, `window` the first and last line of the best window.
+    `line` is the 0-based line of the chunk nearest to the question, `window` the first and last line of the best
+    window.
     """
 
     values: tuple[float, ...]
