@@ -16,14 +16,15 @@ from memory_tui.core.errors import MemoryTuiError, PathRefused, QueryError, Sett
 if TYPE_CHECKING:
     from memory_tui.curate.budget import Host
     from memory_tui.engine.engine import Engine
-    from memory_tui.hosts.claude_code import Event
+    from memory_tui.hosts.claude_code import HookCall
     from memory_tui.openclaw import flush
-    from memory_tui.openclaw.prompt import Opening
+    from memory_tui.openclaw.prompt import OpeningNote
     from memory_tui.plan import Choices
     from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import Replay
+    from memory_tui.recalls.rerun import Rerun
 
 _PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
+_SWITCHES = ("read_only", "log_recalls", "no_prompts", "no_resources")
 
 
 def add_server(command: Declare) -> None:
@@ -46,6 +47,8 @@ def add_server(command: Declare) -> None:
         action="store_true",
         help="write down what agents ask and get, on this machine only (or recall.log=true)",
     )
+    served.add_argument("--no-prompts", action="store_true", help="offer no prompts (some hosts make tools of them)")
+    served.add_argument("--no-resources", action="store_true", help="offer no resources (the same)")
     served.add_argument(
         "--print-config",
         nargs="?",
@@ -68,15 +71,12 @@ def add_server(command: Declare) -> None:
 def _mcp(given: argparse.Namespace) -> int:
     if hasattr(given, "print_config"):
         return _print_config(given)
-    from memory_tui.mcp import sdk
-
     if sys.stdin.isatty():
         sys.stderr.write(
             "memory-tui: an agent starts this and speaks MCP to it; --print-config prints the entry for "
             "yours. Ctrl+C ends it.\n"
         )
-    sdk.load()
-    from memory_tui.mcp.host import Host, Wishes
+    from memory_tui.mcp.host import ServedMemory, ServerOptions
     from memory_tui.mcp.server import serve
 
     def open_memory() -> Engine:
@@ -85,13 +85,15 @@ def _mcp(given: argparse.Namespace) -> int:
         return Engine.open(options(given))
 
     serve(
-        Host(
+        ServedMemory(
             open_memory,
-            Wishes(
+            ServerOptions(
                 citations=getattr(given, "citations", None),
                 session_key=getattr(given, "session_key", ""),
                 max_injected_chars=getattr(given, "max_chars", None),
                 log=True if hasattr(given, "log_recalls") else None,
+                prompts=not hasattr(given, "no_prompts"),
+                resources=not hasattr(given, "no_resources"),
                 disabled=_disabled(given),
             ),
         )
@@ -137,7 +139,7 @@ def _arguments(given: argparse.Namespace) -> list[str]:
             words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
     for item in getattr(given, "set", ()):
         words += ["--set", item]
-    return words + [f"--{name.replace('_', '-')}" for name in ("read_only", "log_recalls") if hasattr(given, name)]
+    return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]
 
 
 # --- the log -------------------------------------------------------------------------------------------------------
@@ -150,7 +152,7 @@ def _recall_log(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     workspace = plan.choose(options(given)).workspace
-    place, marked = recall_log.recall_log_path(workspace), recalled_lines.place(workspace)
+    place, marked = recall_log.recall_log_path(workspace), recalled_lines.marks_path(workspace)
     if hasattr(given, "clear"):
         as_text.text(
             [
@@ -193,8 +195,8 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
     # Ages are counted from the moment of the question, unless another one was asked for.
     with Engine.open(asked if asked.now is not None else dataclasses.replace(asked, now=entry.at)) as engine:
         engine.plan.require_enabled()
-        engine.catch_up()
-        found = rerun.replay(engine, entry)
+        engine.indexer.catch_up()
+        found = rerun.replay(entry, engine.plan.settings, engine.queries.gather)
         if hasattr(given, "why"):
             return _why(given, engine, found)
         if hasattr(given, "json"):
@@ -204,15 +206,17 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
     return 0
 
 
-def _why(given: argparse.Namespace, engine: Engine, found: Replay) -> int:
+def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
     from memory_tui.explain import trace_json, why_not
     from memory_tui.explain.counterfactuals import flips, of_answer
     from memory_tui.render import as_text
 
     path, line = why_not.parse(given.why)
-    answer = engine.why(found.evidence, path, line, found.settings)
-    changes = None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.with_profile)
-    questions = of_answer(engine.gather, answer)
+    answer = engine.queries.why(found.evidence, path, line, found.settings)
+    changes = (
+        None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.plan.with_profile)
+    )
+    questions = of_answer(engine.queries.gather, answer)
     if hasattr(given, "json"):
         as_text.data(trace_json.why(answer, changes, questions))
     else:
@@ -284,7 +288,7 @@ def _prompt(given: argparse.Namespace) -> int:
     return 0
 
 
-def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[Opening, ...]:
+def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
     from dataclasses import replace
 
     from memory_tui.curate import budget
@@ -292,7 +296,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
 
     def read(path: str) -> str | None:
         try:
-            return engine.read(path).text
+            return engine.notes.read(path).text
         except (PathRefused, Unreadable):
             return None
 
@@ -301,7 +305,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
     return tuple(replace(note, text=text, cut=text != note.text) for note in found for text in [_kept(note, host)])
 
 
-def _kept(note: Opening, host: Host) -> str:
+def _kept(note: OpeningNote, host: Host) -> str:
     from memory_tui.curate import budget
 
     return budget.kept(note.text, host, Path(note.path).name)
@@ -341,9 +345,9 @@ def _flush(given: argparse.Namespace) -> int:
     session = getattr(given, "session", "") or (transcript.stem if transcript else "")
     if not session:
         return _every(choices, given)
-    kept = sessions.kept_of(choices.agent, session, transcript)
+    kept = sessions.facts_of(choices.agent, session, transcript)
     if hasattr(given, "done"):
-        sessions.State(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
+        sessions.FlushMarks(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
         if hasattr(given, "json"):
             as_text.data({"session": session, "done": True})
         return 0
@@ -351,7 +355,7 @@ def _flush(given: argparse.Namespace) -> int:
     window = getattr(given, "context_window", 0) or sessions.window_of(choices.config, getattr(given, "model", ""))
     asked = _session(given, kept, transcript, flush.threshold(window, rules))
     may_write = not hasattr(given, "sandboxed") and sessions.writable(choices.config, session)
-    run = flush.Run(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
+    run = flush.AgentRun(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
     decision = flush.decide(rules, asked, run, window)
     turn = _turn(rules, choices, given) if decision.flush else None
     if hasattr(given, "json"):
@@ -367,7 +371,7 @@ def _session(given: argparse.Namespace, kept: object, transcript: Path | None, l
 
     from memory_tui.openclaw import flush, sessions
 
-    known = kept if isinstance(kept, sessions.Kept) else sessions.Kept()
+    known = kept if isinstance(kept, sessions.SessionFacts) else sessions.SessionFacts()
     if hasattr(given, "compactions"):
         known = replace(known, compactions=given.compactions)
     if hasattr(given, "tokens"):
@@ -384,7 +388,7 @@ def _session(given: argparse.Namespace, kept: object, transcript: Path | None, l
     )
 
 
-def _turn(rules: flush.Rules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
+def _turn(rules: flush.FlushRules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
     from memory_tui.openclaw import flush
 
     now = _now(choices, given)
@@ -449,7 +453,7 @@ def _saved(
     """Write the note of a session; its path (None when nothing was said), and where its name is from."""
     from memory_tui.openclaw import session_note
 
-    if engine.read_only:
+    if engine.plan.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
     configured = engine.plan.config.value("hooks.internal.entries.session-memory.messages")
     count = getattr(given, "messages", 0) or (configured if isinstance(configured, int) else session_note.MESSAGES)
@@ -458,7 +462,7 @@ def _saved(
         return None, ""
     found, why = session_note.ask(content)
     ended = session_note.Ended(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
-    return session_note.save(engine.workspace, ended, content, found), f"time: {why}" if why else "model"
+    return session_note.save(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 
 def _claude_code(given: argparse.Namespace) -> int:
@@ -482,7 +486,7 @@ def _claude_code(given: argparse.Namespace) -> int:
     return 0
 
 
-def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
+def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object]:
     from memory_tui.hosts import claude_code
     from memory_tui.openclaw import prompt as prompts
     from memory_tui.recalls import recalled_lines
@@ -497,7 +501,7 @@ def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
             return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
         if happened.name == "PreCompact":
             file = prompts.daily(_now(engine.plan, given).date())
-            return claude_code.reminder(file, (engine.workspace / file).exists())
+            return claude_code.reminder(file, (engine.plan.roots.workspace / file).exists())
         if happened.transcript is not None:
             _saved(engine, given, happened.transcript, happened.session, happened.why)
     return {}

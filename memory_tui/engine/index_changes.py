@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.index import locks
+from memory_tui.core import locks
 from memory_tui.index.connections import Readers
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _SHARE = 4
 """While another process writes, what follows from a change may take this part of the time."""
 
 
-class Following:
+class IndexChanges:
     """What is known of the index at `path`, and whether that is still so."""
 
     def __init__(self, path: Callable[[], Path]) -> None:
@@ -31,7 +31,7 @@ class Following:
         """How many seconds it last took to find out everything about it."""
         self._due = 0.0
 
-    def shown(self, store: Store) -> None:
+    def mark_known(self, store: Store) -> None:
         """What `store` holds now is known."""
         self._known = _mark(store)
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from memory_tui.core.errors import PathRefused
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.engine.engine import Engine
-from memory_tui.index import freshness
-from memory_tui.index.freshness import Growth, Thresholds, compare, due
+from memory_tui.index.freshness import compare
 from memory_tui.index.sync import sync
 from memory_tui.plan import Options
+from memory_tui.source import note_state
+from memory_tui.source.note_state import Growth, Thresholds, due
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
 from tests.support.index import Memory
@@ -165,7 +166,7 @@ def test_a_transcript_that_shrank_counts_whole(memory) -> None:
     memory.run("cli")
     memory.told("a.jsonl", CONVERSATION)
     found = next(n for n in scan(memory.roots).found if n.source == transcripts.SOURCE)
-    grown = freshness.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
+    grown = note_state.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
     assert grown == Growth(len(CONVERSATION), 5)
 
 
@@ -186,14 +187,17 @@ def engine(memory, tmp_path):
     )
     os.utime(tmp_path / "sessions" / "a.jsonl", (1_600_000_000, 1_600_000_000))
     with Engine(replace(plan, roots=memory.roots)) as engine:
-        engine.sync()
+        engine.indexer.sync()
         yield engine
 
 
 def test_hits_come_from_either_source_or_from_one(engine) -> None:
     def found(source: str) -> set[str]:
         return {
-            hit.chunk.path for hit in engine.rank(engine.gather("zeppelin", source=source), engine.settings).recalled
+            hit.chunk.path
+            for hit in engine.queries.rank(
+                engine.queries.gather("zeppelin", source=source), engine.plan.settings
+            ).recalled
         }
 
     assert found("") == {"MEMORY.md", "sessions/a.jsonl"}
@@ -202,30 +206,30 @@ def test_hits_come_from_either_source_or_from_one(engine) -> None:
 
 
 def test_a_transcript_never_ages_in_openclaw_and_ages_by_its_file_in_recommended(engine) -> None:
-    evidence = engine.gather("zeppelin", source="sessions")
-    theirs = engine.rank(evidence, engine.settings).recalled[0]
+    evidence = engine.queries.gather("zeppelin", source="sessions")
+    theirs = engine.queries.rank(evidence, engine.plan.settings).recalled[0]
     assert (theirs.age.basis, theirs.age.age_days, theirs.age.factor) == ("evergreen", None, 1.0)
-    ours = engine.rank(evidence, engine.with_profile("recommended")).recalled[0]
+    ours = engine.queries.rank(evidence, engine.plan.with_profile("recommended")).recalled[0]
     assert ours.age.basis == "mtime"
     assert ours.age.points < 0.001
 
 
 def test_a_snippet_holds_no_secret(engine) -> None:
-    (hit,) = engine.rank(engine.gather("hangar key", source="sessions"), engine.settings).recalled
+    (hit,) = engine.queries.rank(engine.queries.gather("hangar key", source="sessions"), engine.plan.settings).recalled
     assert "hangar" in hit.snippet
     assert SECRET not in hit.snippet
 
 
 def test_a_hit_is_opened_at_its_message(engine) -> None:
-    (hit,) = engine.rank(engine.gather("zeppelin", source="sessions"), engine.settings).recalled
-    lines = engine.read(hit.chunk.path).text.split("\n")
+    (hit,) = engine.queries.rank(engine.queries.gather("zeppelin", source="sessions"), engine.plan.settings).recalled
+    lines = engine.notes.read(hit.chunk.path).text.split("\n")
     assert lines[hit.chunk.start_line - 1] == "User: Where is the zeppelin?"
-    assert [ref.source for ref in engine.chunks_of(hit.chunk.path)] == ["sessions"]
+    assert [ref.source for ref in engine.queries.chunks_of(hit.chunk.path)] == ["sessions"]
 
 
 def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
     with pytest.raises(PathRefused):
-        engine.get("sessions/a.jsonl")
+        engine.notes.get("sessions/a.jsonl")
 
 
 def test_status_counts_each_source(engine) -> None:
@@ -235,8 +239,11 @@ def test_status_counts_each_source(engine) -> None:
         {"source": "memory", "files": 1, "chunks": 1},
         {"source": "sessions", "files": 1, "chunks": 1},
     )
-    assert {row.path: row.source for row in engine.files()} == {"MEMORY.md": "memory", "sessions/a.jsonl": "sessions"}
-    assert engine.why_file("sessions/a.jsonl").included
+    assert {row.path: row.source for row in engine.notes.files()} == {
+        "MEMORY.md": "memory",
+        "sessions/a.jsonl": "sessions",
+    }
+    assert engine.notes.why_file("sessions/a.jsonl").included
 
 
 def test_the_watcher_sees_transcripts(memory, tmp_path) -> None:

@@ -65,10 +65,10 @@ async def to_line(pilot: Pilot[int], path: str, text: str) -> None:
     assert isinstance(view, BrowseView)
     view.go_to(path)
     await settled(pilot)
-    view.reader.focus()
-    assert view.reader.page is not None
-    row = next(row for row, line in enumerate(view.reader.page.lines) if text in line)
-    view.reader.go_to_line(row + 1)
+    view.pane.reader.focus()
+    assert view.pane.reader.page is not None
+    row = next(row for row, line in enumerate(view.pane.reader.page.lines) if text in line)
+    view.pane.reader.go_to_line(row + 1)
     await settled(pilot)
 
 
@@ -176,17 +176,17 @@ def test_a_note_in_the_trash_is_not_shown_any_more_and_is_shown_again_when_it_is
         for path in (f"memory/{dated[0]}", "memory/house.md", f"memory/{dated[-3]}"):
             assert view.listed.reveal(path)
             await settled(pilot)
-            assert view.reader.page is not None
-            assert view.reader.page.path == path
+            assert view.pane.reader.page is not None
+            assert view.pane.reader.page.path == path
             await press(pilot, "d", "y")
-            await until(lambda path=path: view.reader.page is None or view.reader.page.path != path)
+            await until(lambda path=path: view.pane.reader.page is None or view.pane.reader.page.path != path)
             at = view.listed.file
             shown = at.path if at is not None else None
-            await until(lambda shown=shown: (view.reader.page.path if view.reader.page else None) == shown)
+            await until(lambda shown=shown: (view.pane.reader.page.path if view.pane.reader.page else None) == shown)
             if at is None:
-                assert f"There is no {path} any more." in view.reader._said
+                assert f"There is no {path} any more." in view.pane.reader._said
             await press(pilot, "u")
-            await until(lambda path=path: view.reader.page is not None and view.reader.page.path == path)
+            await until(lambda path=path: view.pane.reader.page is not None and view.pane.reader.page.path == path)
             assert view.listed.file is not None
             assert view.listed.file.path == path
 
@@ -311,7 +311,7 @@ def test_a_secret_stands_in_no_title_but_in_the_note(app: MemoryApp, workspace: 
         title = next(line for line in shown if "Remember in" in line)
         assert "password: ***" in title
         assert app.engine is not None
-        assert secret not in app.engine.curator.history(LOG)[0].title
+        assert secret not in app.engine.notes.curator.history(LOG)[0].title
 
     drive(app, steps)
 
@@ -450,7 +450,7 @@ def test_changes_that_do_not_touch_are_both_kept(app: MemoryApp, workspace: Path
 def test_one_session_of_the_editor_leaves_one_draft_and_none_when_it_is_saved(app: MemoryApp, workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         assert app.engine is not None
-        drafts = app.engine.curator.drafts
+        drafts = app.engine.notes.curator.drafts
         note = workspace / LOG
         await to_editor(pilot, LOG, LINE)
         await press(pilot, "end")
@@ -461,7 +461,7 @@ def test_one_session_of_the_editor_leaves_one_draft_and_none_when_it_is_saved(ap
             await press(pilot, "ctrl+s")
             assert isinstance(app.screen, Resolve)
             (draft,) = drafts()
-            mine = app.engine.curator.change_of(draft).files[0].after
+            mine = app.engine.notes.curator.change_of(draft).files[0].after
             assert mine is not None
             assert f" MINE{number}\n" in mine.decode()
             await press(pilot, "escape")
@@ -488,9 +488,9 @@ def test_a_draft_goes_with_the_text_that_is_thrown_away(app: MemoryApp, workspac
         note = workspace / LOG
         note.write_text(note.read_text("utf-8").replace("no lock left behind.", "THEIRS"), "utf-8")
         await press(pilot, "ctrl+s", "escape")
-        assert len(app.engine.curator.drafts()) == 1
+        assert len(app.engine.notes.curator.drafts()) == 1
         await press(pilot, "escape", "y")
-        assert app.engine.curator.drafts() == ()
+        assert app.engine.notes.curator.drafts() == ()
 
     drive(app, steps)
 

@@ -23,7 +23,7 @@ from memory_tui.tui.views.dialogs import Prompt
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject, rows_of
 from tests.support.search import evidence, settings
@@ -50,7 +50,7 @@ def trace_of(app: MemoryApp) -> Trace:
 
 
 def hit_of(app: MemoryApp) -> Candidate:
-    hit = app.screen.query_one(Results).hit
+    hit = app.screen.query_one(HitList).hit
     assert hit is not None
     return hit
 
@@ -76,7 +76,7 @@ def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[
         assert subject is not None
         row = row_of(subject.evidence, hit.chunk.rowid)
         assert row is not None
-        expected = flips(subject.evidence, app.engine.settings, row, app.engine.with_profile)
+        expected = flips(subject.evidence, app.engine.plan.settings, row, app.engine.plan.with_profile)
         assert subject.changes == expected
         assert subject.working == ""
         assert "results 7 (7th)" in text_of(app)
@@ -188,7 +188,7 @@ def test_w_on_a_loser_names_a_word_that_recalls_it(workspace: Path) -> None:
         await press(pilot, "G")
         found = subject.questions[0]
         assert app.engine is not None
-        again = app.engine.rank(app.engine.gather(found.query), app.engine.settings).recalled
+        again = app.engine.queries.rank(app.engine.queries.gather(found.query), app.engine.plan.settings).recalled
         assert again[found.place - 1].chunk == hit.chunk
 
     drive(app, steps)
@@ -215,7 +215,7 @@ def test_enter_goes_deeper_and_escape_back(app: MemoryApp) -> None:
         assert pane.depth == 0
         assert app.focused is pane
         await press(pilot, "escape")
-        assert isinstance(app.focused, Results)
+        assert isinstance(app.focused, HitList)
 
     drive(app, steps)
 
@@ -391,7 +391,7 @@ def test_after_any_turns_the_list_is_what_a_fresh_search_gives(workspace: Path, 
         await settled(pilot)
         shown, tuning = trace_of(app), app.tuning
         assert tuning is not None
-        fresh = app.engine.rank(later(app.engine.gather(shown.query), tuning.days), shown.settings)
+        fresh = app.engine.queries.rank(later(app.engine.queries.gather(shown.query), tuning.days), shown.settings)
         assert {key: shown.settings.values[key].value for key in TUNE_KEYS} == {
             key: tuning.settings.values[key].value for key in BY_KEY if key in TUNE_KEYS
         }

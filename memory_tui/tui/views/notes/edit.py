@@ -24,9 +24,10 @@ from memory_tui.tui.draw import Piece, fit, fit_path, number
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_changes import Draft, visible
 from memory_tui.tui.views.dialogs import Confirm
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.query import Box
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done
@@ -71,10 +72,10 @@ class Moves(RowList):
 
     PLACES: ClassVar[tuple[str, ...]] = ("list",)
 
-    def __init__(self) -> None:
+    def __init__(self, sentence: str) -> None:
         super().__init__(id="moves")
         self._moves: tuple[Move, ...] = ()
-        self._said = ""
+        self._said = sentence
 
     def show(self, moves: tuple[Move, ...], said: str = "") -> None:
         """List `moves`, or say something where there are none."""
@@ -111,13 +112,23 @@ class Moves(RowList):
 class Impact(Vertical):
     """The question and what becomes of its answer."""
 
+    def __init__(self, asked: str) -> None:
+        super().__init__(id="impact")
+        self._asked = asked
+
     def compose(self) -> ComposeResult:
         """Question above hits."""
         with Horizontal(id="asked"):
             yield Static(" after saving, asked ", markup=False)
-            yield QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
+            box = QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
+            box.value = self._asked
+            yield box
             yield Static("", id="verdict", markup=False)
-        yield Moves()
+        yield Moves(
+            ""
+            if self._asked
+            else "Nothing is watched: ctrl+t asks a question whose answer you see change while you write."
+        )
 
     @property
     def question(self) -> str:
@@ -161,7 +172,7 @@ class EditArea(TextArea):
     PLACES: ClassVar[tuple[str, ...]] = ("editor",)
 
     def __init__(self) -> None:
-        super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent")
+        super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent", read_only=True)
         self.cursor_blink = False
 
     def action_to_start(self) -> None:
@@ -181,11 +192,13 @@ class EditView(View):
     """The editor of one note, over the view below."""
 
     PLACE = "editor"
+    MORE_PLACES = ()
     AUTO_FOCUS = "#text"
 
     def __init__(self, path: str, line: int) -> None:
         super().__init__()
         self._path, self._line = path, line
+        self._area = EditArea()
         self._before: bytes | None = None
         self._draft: Draft | None = None
         self._beginning = ""
@@ -199,33 +212,33 @@ class EditView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """The text, and what saving it would do."""
-        yield EditArea()
-        yield Impact(id="impact")
+        # What they show at first is given here: a view that is left at once has no children any more when it mounts.
+        yield self._area
+        yield Impact(self.home.question)
 
     def on_mount(self) -> None:
         """Read the note."""
         super().on_mount()
-        area = self.query_one(EditArea)
-        area.read_only = True
-        asked = next((view.question for view in self.home.views if view.question), "")
-        with self.prevent(Input.Changed):
-            self.query_one(QuestionInput).value = asked
-        self.query_one(Impact).say(
-            "" if asked else "Nothing is watched: ctrl+t asks a question whose answer you see change while you write."
-        )
         self._changed()
         self.home.typed_ahead.hold(self)
-        self.run("open", partial(note_changes.opened, path=self._path, most=MOST), self._opened, self._not_opened)
+        self._open()
 
-    def more_places(self) -> tuple[str, ...]:
-        """Nothing but typing is done here."""
-        return ()
+    @task("open")
+    async def _open(self) -> None:
+        """Read the note; keys wait for it."""
+        try:
+            found = await self.home.jobs.attempt(partial(note_changes.opened, path=self._path, most=MOST))
+        finally:
+            self.home.typed_ahead.let_go(self)
+        if isinstance(found, MemoryTuiError):
+            self._not_opened(found)
+        else:
+            self._opened(found)
 
     def _opened(self, found: note_changes.Opened) -> None:
-        self.home.typed_ahead.let_go(self)
         self._before, shown, self._typing = found.before, found.shown, found.typing
         self._draft, self._beginning = Draft(shown), found.beginning
-        area = self.query_one(EditArea)
+        area = self._area
         text = found.left.text if found.left is not None else found.beginning or self._draft.text
         lines = text.count("\n") + 1
         if lines <= COLOURED and "markdown" in area.available_languages:
@@ -244,21 +257,20 @@ class EditView(View):
             self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
 
     def _not_opened(self, error: MemoryTuiError) -> None:
-        self.home.typed_ahead.let_go(self)
         below = self.app.screen_stack[-2]
         self.app.pop_screen()
         if isinstance(below, View):
-            below.say(f"{error.message} {error.next_step}".strip())
+            below.refused(error)
 
     @property
     def unsaved(self) -> bool:
         """Whether something was typed that is not in the note."""
-        return self._draft is not None and self.query_one(EditArea).text != (self._beginning or self._draft.text)
+        return self._draft is not None and self._area.text != (self._beginning or self._draft.text)
 
     @on(TextArea.Changed)
     def _changed(self) -> None:
         state = "  not saved yet" if self.unsaved else ""
-        self.query_one(EditArea).border_title = Content(f"Edit {one_line(self._path)}{state}")
+        self._area.border_title = Content(f"Edit {one_line(self._path)}{state}")
 
     @on(Input.Changed, "#watched")
     @on(TextArea.Changed)
@@ -266,7 +278,7 @@ class EditView(View):
         """Look at the effect when the typing rests."""
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(REST, self._look)
+        self._timer = self.set_timer(REST, self._rested)
         if time.monotonic() - self._kept > KEEP:
             self._keep()
 
@@ -279,8 +291,11 @@ class EditView(View):
             return
         self._kept = time.monotonic()
         self._turn += 1
-        typing, turn, text, before = self._typing, self._turn, self.query_one(EditArea).text, self._before
-        self.run("keep", lambda _: typing.keep(turn, text, before), lambda _: None)
+        self._store(self._typing, self._turn, self._area.text, self._before)
+
+    @task("keep")
+    async def _store(self, typing: Typing, turn: int, text: str, before: bytes | None) -> None:
+        await self.home.jobs.write(lambda _engine: typing.keep(turn, text, before))
 
     def leaving(self) -> str:
         """Keep what was typed until now, before the app ends; returns why that failed."""
@@ -288,7 +303,7 @@ class EditView(View):
             return ""
         self._turn += 1
         try:
-            self._typing.keep(self._turn, self.query_one(EditArea).text, self._before)
+            self._typing.keep(self._turn, self._area.text, self._before)
         except MemoryTuiError as error:
             return one_line(error.message)
         return f"What you typed into {one_line(self._path)} is kept: i on the note brings it back."
@@ -298,9 +313,9 @@ class EditView(View):
         if self._typing is not None:
             self._turn += 1
             typing, turn = self._typing, self._turn
-            self.home.bridge.work("keep", lambda _: typing.drop(turn))
+            self.home.jobs.report(lambda: typing.drop(turn))
 
-    def _look(self) -> None:
+    def _rested(self) -> None:
         self._timer = None
         self._keep()
         impact = self.query_one(Impact)
@@ -310,13 +325,19 @@ class EditView(View):
         if not self.unsaved:
             impact.say("Nothing is changed yet.")
             return
-        text = self._draft.restored(self.query_one(EditArea).text)
-        self.run(
-            "impact",
-            partial(note_changes.impact, path=self._path, before=self._before, text=text, query=impact.question),
-            impact.show,
-            lambda error: impact.say(f"{error.message} {error.next_step}"),
+        text = self._draft.restored(self._area.text)
+        self._preview(text, impact.question)
+
+    @task("impact")
+    async def _preview(self, text: str, question: str) -> None:
+        impact = self.query_one(Impact)
+        effect = await self.home.jobs.attempt(
+            partial(note_changes.impact, path=self._path, before=self._before, text=text, query=question)
         )
+        if isinstance(effect, MemoryTuiError):
+            impact.say(sentence_of(effect))
+        else:
+            impact.show(effect)
 
     @property
     def resting(self) -> bool:
@@ -329,7 +350,7 @@ class EditView(View):
 
     def do_to_writing(self) -> None:
         """Back to the text."""
-        self.query_one(EditArea).focus()
+        self._area.focus()
 
     def do_save(self) -> None:
         """Write the note."""
@@ -338,27 +359,36 @@ class EditView(View):
         if not self.unsaved and not self._beginning:
             self._leave("Nothing was changed.")
             return
-        text = self._draft.restored(self.query_one(EditArea).text)
+        text = self._draft.restored(self._area.text)
         self._write(partial(note_changes.saved, path=self._path, before=self._before, text=text, draft=self._kept_as))
+
+    def _forget_draft(self, draft: int) -> None:
+        """Do without the draft of the journal, whether or not this editor is still there."""
+        engine = self.home.engine
+        if engine is not None:
+            self.home.jobs.report(lambda: note_changes.forgotten(engine, draft))
 
     def _write(self, work: Callable[[Engine], Done]) -> None:
         self._writing = True
-        self.home.bridge.writes += 1
-        self.run(f"write {self.home.bridge.writes}", work, self._written, self._refused)
+        self._wait_for(work)
 
-    def _written(self, done: Done) -> None:
-        self._forget()
+    @task("write", exclusive=False)
+    async def _wait_for(self, work: Callable[[Engine], Done]) -> None:
+        done = await self.home.jobs.attempt(work, write=True)
         self._writing = False
+        if isinstance(done, MemoryTuiError):
+            self._not_written(done)
+            return
+        self._forget()
         self._draft = None
         also = " What others wrote meanwhile is in it too." if done.merged else ""
         self._leave(f"{one_line(done.change.title)}: saved.{also} u takes it back.")
 
-    def _refused(self, error: MemoryTuiError) -> None:
-        self._writing = False
+    def _not_written(self, error: MemoryTuiError) -> None:
         from memory_tui.curate.changes import Conflict
 
         if not isinstance(error, Conflict):
-            self.say(f"{error.message} {error.next_step}".strip())
+            self.refused(error)
             return
         from memory_tui.tui.views.notes.resolve import Resolve
 
@@ -374,9 +404,9 @@ class EditView(View):
         self.app.push_screen(Resolve(conflict.views[0], f"Your text is kept as draft {error.draft}."), resolved)
 
     def _leave(self, sentence: str) -> None:
-        line = self.query_one(EditArea).cursor_location[0] + 1
+        line = self._area.cursor_location[0] + 1
         self.app.pop_screen()
-        self.home.bridge.look()
+        self.home.jobs.refresh()
         self.home.edited(self._path, line, sentence)
 
     def back(self) -> bool:
@@ -384,8 +414,8 @@ class EditView(View):
         if self._writing:
             self.say("The note is being written.")
             return True
-        if self.focused is not self.query_one(EditArea):
-            self.query_one(EditArea).focus()
+        if self.focused is not self._area:
+            self._area.focus()
             return True
         if not self.unsaved:
             self.app.pop_screen()
@@ -395,8 +425,7 @@ class EditView(View):
             if yes:
                 self._forget()
                 if self._kept_as:
-                    draft = self._kept_as
-                    self.home.bridge.work("forget draft", lambda engine: note_changes.forgotten(engine, draft))
+                    self._forget_draft(self._kept_as)
                 self.app.pop_screen()
 
         self.app.push_screen(
