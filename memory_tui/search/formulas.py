@@ -43,23 +43,6 @@ def share(values: Floats, best: float) -> Floats:
     return np.maximum(values, 0.0) / best if best > 0 else np.zeros_like(values)
 
 
-def lucene_idf(holding: int, chunks: int) -> float:
-    """ln(1 + (N - n + 0.5) / (n + 0.5)): above 0 for every word, unlike that of FTS5 (Lucene BM25Similarity)."""
-    return math.log1p((max(0, chunks - holding) + 0.5) / (holding + 0.5))
-
-
-def bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float) -> Floats:
-    """Okapi bm25 with k1 = 1.2 and b = 0.75: idf x tf (k1 + 1) / (tf + k1 (1 - b + b x length / mean length)).
-
-    `counts` is (terms, passages), `idf` (terms,), `lengths` (passages,); returns (passages,), 0 where no term stands
-    (Robertson and Zaragoza 2009).
-    """
-    if not len(idf):
-        return np.zeros(len(lengths))
-    norm = 1.2 * (0.25 + 0.75 * lengths / mean_length)
-    return np.asarray(idf @ (counts * 2.2 / (counts + norm)), dtype=np.float64)
-
-
 def cosine(vectors: npt.NDArray[np.float32], query: npt.NDArray[np.float32]) -> Floats:
     """1 - distance as sqlite-vec 0.1 computes it: single precision, summed in order; float64 (n,), 0 for zero vectors.
 

@@ -2,7 +2,7 @@
 
 Each expression is one row: a pattern and a function from its parts and today to the first and last day. The longest
 match wins, of equally long ones the first. A general date parser would also understand other languages; `dateparser`
-takes over half a second to import and reads "may" and plain numbers as dates, so a question would lose its words.
+takes half a second to import, a quarter of one to read a question, and reads "may" as a month.
 """
 
 from __future__ import annotations
@@ -73,8 +73,6 @@ _CHINESE_DIGITS = {**_table("一 二|两|兩 三|几|幾 四 五 六 七 八 九
 
 MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
 WEEKDAY = "(?:" + "|".join(sorted(_WEEKDAYS, key=len, reverse=True)) + ")"
-# Alone, "sun" and "sat" are words of their own.
-_FULL_WEEKDAY = "(?:" + "|".join(word for word in _WEEKDAYS if len(word) > 5) + ")"
 COUNT = r"(?:\d{1,3}|a couple|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + r")(?:\s+of)?"
 _HAN = "(?:[0-9]{1,3}|[一二两兩三四五六七八九十几幾半]{1,3})"
 _WEEK_HAN = "(?:周|週|星期|礼拜|禮拜)"
@@ -375,8 +373,9 @@ _ROWS: tuple[Expression, ...] = (
         lambda _, t: _latest_weekend(t),
     ),
     _row(
-        rf"(?:(?:{_LAST}|this past|on|am)\s+(?P<weekday>{WEEKDAY})|(?P<alone>{_FULL_WEEKDAY})){_DAYTIME}",
-        lambda m, t: _weekday(t, _weekday_of(m["weekday"] or m["alone"])),
+        # A weekday alone is a habit as often as a day; it is searched, and every such day holds it.
+        rf"(?:{_LAST}|this past|on|am)\s+(?P<weekday>{WEEKDAY}){_DAYTIME}",
+        lambda m, t: _weekday(t, _weekday_of(m["weekday"])),
     ),
     _row(rf"{_THIS}\s+(?P<weekday>{WEEKDAY})", lambda m, t: _weekday_in(t, _weekday_of(m["weekday"]), 0)),
     _row(
