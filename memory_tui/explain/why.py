@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core import profiles, tokens
-from memory_tui.explain.wording import label, ordinal, plural, sentence
+from memory_tui.core.formatting import plural
+from memory_tui.explain.wording import label, ordinal, sentence
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
@@ -147,7 +148,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[Line]:
     ]
     lines += _age(candidate, trace, digits.total)
     if candidate.date_points:
-        day = f"the query names {trace.plan.day.removeprefix('-')}"
+        day = f'"{trace.plan.time_words}" names {trace.plan.time}'
         lines.append(Line("day", day, "+", candidate.date_points, digits.total))
     above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
     lines.append(Line("score", above, "=", candidate.score))
@@ -184,6 +185,8 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
     if dropped := _left_out(count.dropped, trace):
         parts.append(f"left out: {', '.join(dropped)}")
+    if say_how and trace.plan.time:
+        parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
     how = _how_matched(trace) if say_how else ""
     return Line("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 

@@ -93,7 +93,7 @@ def test_recency_breaks_a_tie_in_recommended() -> None:
 def test_a_named_day_lifts_its_notes() -> None:
     trace = rank(evidence([0.6, 0.5], {}, named=frozenset({1})), settings("recommended"))
     assert trace.recalled[0].chunk.rowid == 1
-    assert trace.recalled[0].date_points == pytest.approx(0.25)
+    assert trace.recalled[0].date_points == pytest.approx(1.0)
 
 
 def test_the_limit_says_which_place_was_missed() -> None:
