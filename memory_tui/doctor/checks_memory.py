@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.doctor.check import Check, Finding, failed, ok, skipped, warning
-from memory_tui.explain.wording import plural
 from memory_tui.search.formulas import candidate_limit
 
 if TYPE_CHECKING:

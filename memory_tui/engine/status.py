@@ -12,6 +12,7 @@ from typing import Any
 import apsw
 
 from memory_tui.core import locks
+from memory_tui.core.formatting import plural
 from memory_tui.core.locks import Role
 from memory_tui.index import database, disk_usage
 from memory_tui.index.database import OFF, Vec0, ability
@@ -283,7 +284,7 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
         index = f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."
     else:
         chunks = row.chunks if row else 0
-        index = f"Indexed as it is on disk, in {chunks} chunk{'' if chunks == 1 else 's'}"
+        index = f"Indexed as it is on disk, in {plural(chunks, 'chunk')}"
         index = "; ".join(filter(None, (index, _withheld_or_rejected(store).get(path.path)))) + "."
     return FileVerdict(path.path, path.included, path.rule, path.detail, index)
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.core.formatting import camel
 from memory_tui.explain import wording
 from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
 def kind(name: str) -> str:
     """`BelowMinScore` as `below_min_score`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
-def camel(name: str) -> str:
-    """`start_line` as `startLine`."""
-    head, *rest = name.split("_")
-    return head + "".join(part.title() for part in rest)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
@@ -163,7 +158,8 @@ def trace(value: Trace) -> dict[str, Any]:
         "settings": {key: plain(item) for key, item in value.settings.values.items()},
         "words": list(value.plan.words),
         "dropped": list(value.plan.dropped),
-        "day": value.plan.day,
+        "time": value.plan.time or None,
+        "timeWords": value.plan.time_words or None,
         "ftsQuery": value.plan.fts_query or None,
         "candidates": value.candidate_limit,
         "floor": value.floor,

@@ -21,6 +21,7 @@ from functools import cache
 from watchfiles import Change, watch
 
 from memory_tui.core.errors import WorkspaceError
+from memory_tui.core.formatting import plural
 from memory_tui.workspace.roots import FOLDER, ROOT_NOTES, Roots, scan
 from memory_tui.workspace.scan import Found, known_too_large, too_large
 
@@ -169,7 +170,7 @@ class Watcher:
         for changes in self._events(view):
             self._give_sign(_SILENT_SECONDS)
             if not self.armed.is_set():
-                folders = f"{len(view.folders)} folder{'' if len(view.folders) == 1 else 's'}"
+                folders = plural(len(view.folders), "folder")
                 self.detail = (
                     f"listing {folders} over and over: {self._trouble}" if self._trouble else f"watching {folders}"
                 )

@@ -102,6 +102,8 @@ class Facts:
     rows: tuple[FileRow, ...]
     unwritable: str
     """Why notes cannot be changed, as a sentence; empty when they can."""
+    index_moved: bool
+    """Whether the index is a temporary file, because it cannot be written in its own place."""
     today: date
     aging: Aging
     doubt: str = ""
@@ -238,6 +240,7 @@ def gather(engine: Engine) -> Facts:
         status=status,
         rows=engine.notes.files(),
         unwritable=_unwritable(status),
+        index_moved=status.db_path != os.path.realpath(engine.plan.index),
         today=datetime.fromtimestamp(engine.now()).date(),
         aging=_aging(engine),
     )

@@ -13,8 +13,9 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.draw import Piece, fit, plural
+from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.index_lists import home

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.binding import BindingType
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.draw import plural
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.index.index_details import Listing
 from memory_tui.tui.views.view import View, sentence_of
