@@ -119,17 +119,6 @@ class Statements(RowList):
         return [(f" {label if line == 0 else '':<{LABEL - 1}}", "muted"), (part, style)]
 
 
-class StatusList(Statements):
-    """The truth bar in full."""
-
-    def __init__(self) -> None:
-        super().__init__("State", id="state")
-
-    def show(self, facts: Facts) -> None:
-        """Say what `facts` are."""
-        self.say(statements(facts))
-
-
 class Attention(RowList):
     """Notes that are not searchable as they are on disk, and paths that are no notes, each with the reason."""
 
