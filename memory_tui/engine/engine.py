@@ -216,7 +216,6 @@ class Engine:
 
         def read(store: Store) -> Status:
             began = time.monotonic()
-            indexer.index_changes.mark_known(store)
             seen = reachable(self.plan.roots, store.settled())
             freshness, supplied = indexer.freshness(store, seen), self.providers.supplied(store)
             found = status.status(

@@ -318,11 +318,20 @@ def agreed(made: Agreement | None, *, as_json: bool) -> None:
         _print(f"Agreed: {to} gets the notes of {notes}. To take it back: memory-tui provider --revoke.")
 
 
-def _nothing(value: Status, name: str) -> str:
-    """`name`, or what its absence means: an index that was never filled has no provider yet."""
-    if name not in ("", "none"):
-        return name
-    return "none" if value.files or value.requested_provider == "none" else "none yet, nothing is indexed"
+def _made_by(value: Status) -> str:
+    """Whose vectors the index holds."""
+    if value.provider not in ("", "none"):
+        return f"{value.provider} {value.model}".rstrip()
+    if value.files or value.requested_provider == "none":
+        return "no provider, words alone"
+    return "no provider yet, nothing is indexed"
+
+
+def _vectors(value: Status) -> str:
+    """Who compares vectors; of those that no question is compared with, that they wait."""
+    if value.embedded and not value.who.answers:
+        return f"not compared now, {value.vector.engine}"
+    return _part(value.vector, value.vector.load_error)
 
 
 def status(value: Status, *, as_json: bool) -> None:
@@ -337,13 +346,13 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
         ("Workspace", value.workspace_dir),
         ("Profile", f"{value.profile} ({value.profile_origin})"),
-        ("Provider", f"{_nothing(value, value.provider)} (requested: {value.requested_provider})"),
-        ("Model", _nothing(value, value.model)),
+        ("Provider", f"{value.requested_provider} ({value.provider_origin})"),
         ("Who answers", value.who.sentence),
+        ("Index made by", _made_by(value)),
         ("Indexed", f"{value.files}/{fresh.total} files, {plural(value.chunks, 'chunk')}"),
         ("Freshness", _freshness(value)),
         ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
-        ("Vector", _part(value.vector, value.vector.load_error)),
+        ("Vector", _vectors(value)),
         ("Text", _part(value.fts, value.fts.error)),
         ("Cache", f"{plural(value.cache.entries, 'vector')}, {plural(value.cache.hits, 'hit')}"),
         ("Configuration", value.config_path or "none"),
@@ -367,8 +376,8 @@ def status(value: Status, *, as_json: bool) -> None:
     waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
     if waiting:
         _print(
-            f"Waiting for your word: {one_line(waiting[0].name)} at {one_line(waiting[0].host)} could make the "
-            "vectors; memory-tui index --dry-run shows what it would get."
+            f"{one_line(waiting[0].name)} at {one_line(waiting[0].host)} needs your approval before it can embed "
+            "notes; memory-tui index --dry-run shows what it would get."
         )
     for chunk in value.withheld:
         _print(f"  not sent: {one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}")

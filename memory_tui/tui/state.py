@@ -125,6 +125,8 @@ class Facts:
     watching: bool
     watch_detail: str
     index_file: str
+    index_moved: bool
+    """Whether that is a temporary file, because the index cannot be written in its own place."""
     index_bytes: int
     cached: int
     config: str
@@ -232,6 +234,7 @@ def gather(engine: Engine) -> Facts:
         watching=status.watching,
         watch_detail=status.watch_detail,
         index_file=status.db_path,
+        index_moved=status.db_path != os.path.realpath(engine.plan.index),
         index_bytes=status.db_bytes,
         cached=status.cache.entries,
         config=status.config_path,
