@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.core import secret_finder
 from memory_tui.core.errors import ConsentUnsaved, ProviderError, SettingError
 from memory_tui.plan import NAMED
-from memory_tui.providers.chain import Fallback, LastFailure
+from memory_tui.providers.chain import Fallback
 from memory_tui.providers.chain_member import ChainMember
-from memory_tui.providers.failures import state_of
+from memory_tui.providers.failures import LastFailure, state_of
+from memory_tui.providers.provider_options import on_this_machine
 from memory_tui.providers.serving import Who, who
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.roots import scan
@@ -77,6 +78,8 @@ class SyncProvider:
             self._hits = cache_hits(store)
             if (record := recorded(store)) is not None:
                 self._chain.resume(record)
+            if (failure := recorded_failure(store)) is not None:
+                self._chain.remember(failure, leave=self._plan.once)
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
             embedding.forget(store)
@@ -134,12 +137,19 @@ class SyncProvider:
     def _failure(self) -> LastFailure | None:
         """Why the provider in use gives no vectors now; None while it does."""
         error = self._chain.error
-        link = next((link for link in self._chain.members() if link.state in ("failing", "paused")), None)
-        if error is None or link is None:
+        member = next((member for member in self._chain.members() if member.state in ("failing", "paused")), None)
+        if error is None or member is None:
             return None
-        at = link.failed_at or self._chain.settings.clock.now()
+        at = member.failed_at or self._chain.settings.clock.now()
         return LastFailure(
-            link.name, link.model, link.host, state_of(error).value, error.message, error.next_step, at, link.next_try
+            member.name,
+            member.model,
+            member.host,
+            state_of(error).value,
+            error.message,
+            error.next_step,
+            at,
+            member.next_try,
         )
 
     def stop(self) -> None:
@@ -148,10 +158,10 @@ class SyncProvider:
             if self._timer is not None:
                 self._timer.cancel()
 
-    def _remember(self, link: ChainMember) -> None:
+    def _remember(self, member: ChainMember) -> None:
         """`--provider NAME` was a person's word; it holds from now on."""
         try:
-            self._consents.agree(link.name, link.host, NAMED)
+            self._consents.agree(member.name, member.host, NAMED)
         except ConsentUnsaved as error:
             self._notice(f"{error.message} {error.next_step}")
 
@@ -209,8 +219,13 @@ def withheld_question(provider: Provider, query: str, settings: Settings) -> Not
     """Why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
     if not isinstance(provider, ChainMember) or not provider.remote or not settings.on("remote.withholdSecrets"):
         return None
-    # Every pattern wants a digit, or quotes after a label; looking for those spares most questions the scanner.
-    if not any(sign.isdigit() or sign in "\"'`" for sign in query) or not (kinds := secret_finder.kinds(query)):
+    # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
+    if not any(sign.isdigit() or sign in "\"'`" for sign in query):
+        return None
+    from memory_tui.core import secret_finder
+
+    kinds = secret_finder.kinds(query)
+    if not kinds:
         return None
     return Notice(
         "provider",
@@ -310,12 +325,15 @@ class Providers:
         With `sync` the index is brought up to date then, in the background. Raises SettingError for a provider that
         waits for nothing, ConsentUnsaved.
         """
-        waiting = [link for link in self.members() if not link.agreed]
-        chosen = next((link for link in waiting if link.name == name), None) if name else self.chain.proposal
+        members = self.members()
+        waiting = [member for member in members if not member.agreed]
+        chosen = next((member for member in waiting if member.name == name), None) if name else self.chain.proposal
         if name and chosen is None:
+            known = next((member for member in members if member.name == name), None)
+            why = self.why_agreed(known) if known else f"{name} is not configured here, so there is nothing to approve."
             raise SettingError(
-                f"{name} does not wait for your word.",
-                f"Those who do: {', '.join(link.name for link in waiting) or 'none'}.",
+                why,
+                f"Waiting for approval: {', '.join(member.name for member in waiting) or 'none'}.",
             )
         if chosen is None:
             return None
@@ -324,6 +342,20 @@ class Providers:
         if sync:
             self._changed()
         return made
+
+    def why_agreed(self, member: MemberState) -> str:
+        """Why nothing has to be approved for `member`, as a sentence."""
+        from memory_tui.providers import registry
+
+        if not member.host and registry.sends(member.name):
+            return f"{member.name} cannot be approved before it is complete: {member.error or member.detail}"
+        if not member.host:
+            return f"{member.name} needs no approval: it runs inside memory-tui, and no note leaves this machine."
+        if on_this_machine(member.host):
+            return f"{member.name} needs no approval: {member.host} is this machine, and no note leaves it."
+        made = self.approvals.given(member.name, member.host)
+        since = f", since {dt.datetime.fromtimestamp(made.at).astimezone():%Y-%m-%d %H:%M}" if made else ""
+        return f"{member.name} has your approval to get these notes at {member.host}{since}."
 
     def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Agreement, ...]:
         """Take back what was agreed about `name`, or everything; returns it. Nothing is sent there from now on.

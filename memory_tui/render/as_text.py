@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memory_tui.approval import Agreement
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileVerdict, Note, Status
+    from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
     from memory_tui.explain import why
     from memory_tui.explain.counterfactuals import Flips, Rephrased
     from memory_tui.explain.noise import NoiseFloor, Trade
@@ -318,11 +318,20 @@ def agreed(made: Agreement | None, *, as_json: bool) -> None:
         _print(f"Agreed: {to} gets the notes of {notes}. To take it back: memory-tui provider --revoke.")
 
 
-def _nothing(value: Status, name: str) -> str:
-    """`name`, or what its absence means: an index that was never filled has no provider yet."""
-    if name not in ("", "none"):
-        return name
-    return "none" if value.files or value.requested_provider == "none" else "none yet, nothing is indexed"
+def _made_by(value: Status) -> str:
+    """Whose vectors the index holds."""
+    if value.provider not in ("", "none"):
+        return f"{value.provider} {value.model}".rstrip()
+    if value.files or value.requested_provider == "none":
+        return "no provider, words alone"
+    return "no provider yet, nothing is indexed"
+
+
+def _vectors(value: Status) -> str:
+    """Who compares vectors; of those that no question is compared with, that they wait."""
+    if value.embedded and not value.who.answers:
+        return f"not compared now, {value.vector.engine}"
+    return _part(value.vector, value.vector.load_error)
 
 
 def status(value: Status, *, as_json: bool) -> None:
@@ -337,15 +346,15 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
         ("Workspace", value.workspace_dir),
         ("Profile", f"{value.profile} ({value.profile_origin})"),
-        ("Provider", f"{_nothing(value, value.provider)} (requested: {value.requested_provider})"),
-        ("Model", _nothing(value, value.model)),
+        ("Provider", f"{value.requested_provider} ({value.provider_origin})"),
         ("Who answers", value.who.sentence),
+        ("Index made by", _made_by(value)),
         ("Indexed", f"{value.files}/{fresh.total} files, {plural(value.chunks, 'chunk')}"),
         ("Freshness", _freshness(value)),
         ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
-        ("Vector", _part(value.vector)),
-        ("Text", _part(value.fts)),
-        ("Cache", f"{plural(value.cache['entries'], 'vector')}, {plural(value.cache['hits'], 'hit')}"),
+        ("Vector", _vectors(value)),
+        ("Text", _part(value.fts, value.fts.error)),
+        ("Cache", f"{plural(value.cache.entries, 'vector')}, {plural(value.cache.hits, 'hit')}"),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
     ]
@@ -359,15 +368,16 @@ def status(value: Status, *, as_json: bool) -> None:
         ("failed", fresh.failed),
         ("changed while read", fresh.unsettled),
         ("missing root", fresh.missing),
-        ("left out", fresh.left_out),
     ):
         for item in items:
             _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
+    for left in fresh.left_out:
+        _print(f"  left out: {one_line(left.path)}  {one_line(left.reason)}")
     waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
     if waiting:
         _print(
-            f"Waiting for your word: {one_line(waiting[0].name)} at {one_line(waiting[0].host)} could make the "
-            "vectors; memory-tui index --dry-run shows what it would get."
+            f"{one_line(waiting[0].name)} at {one_line(waiting[0].host)} needs your approval before it can embed "
+            "notes; memory-tui index --dry-run shows what it would get."
         )
     for chunk in value.withheld:
         _print(f"  not sent: {one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}")
@@ -402,10 +412,9 @@ def _keeper(value: Status) -> str:
     return f"process {who.pid}{', this one' if who.ours else ''}{', writing now' if value.writer else ''}"
 
 
-def _part(part: dict[str, Any]) -> str:
-    words = "ready" if part.get("available") else "off" if not part.get("enabled") else "unavailable"
-    details = (words, part.get("engine"), part.get("loadError") or part.get("error"))
-    return " ".join(str(item) for item in details if item)
+def _part(part: VectorSearch | WordSearch, error: str | None) -> str:
+    words = "ready" if part.available else "off" if not part.enabled else "unavailable"
+    return " ".join(filter(None, (words, part.engine, error)))
 
 
 def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
@@ -504,7 +513,7 @@ def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None
     sys.stdout.flush()
 
 
-def note(value: Note, *, as_json: bool) -> None:
+def note(value: NoteLines, *, as_json: bool) -> None:
     """A note or some of its lines."""
     from memory_tui.explain import trace_json
 

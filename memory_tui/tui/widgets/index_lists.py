@@ -148,7 +148,7 @@ class Attention(RowList):
             *((root.path, root.state, root.detail) for root in facts.lost),
             *((item.path, "failed", item.detail) for item in facts.failed),
             *((item.path, item.detail, "waits to be indexed") for item in facts.pending),
-            *((item.path, "left out", item.detail) for item in facts.left_out),
+            *((left.path, "left out", left.reason) for left in facts.left_out),
         ]
         counts = [(len(facts.failed), "failed"), (len(facts.pending), "pending"), (len(facts.left_out), "left out")]
         self.border_subtitle = ", ".join(f"{n:,} {word}" for n, word in counts if n)

@@ -88,6 +88,9 @@ def statements(facts: Facts, progress: IndexingProgress | None) -> list[Part]:
         parts.append(Part("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
     if facts.shrink:
         parts.append(Part(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
+    if facts.index_moved:
+        moved = f"index in a temporary place, {fit_path(one_line(facts.index_file), 40)}"
+        parts.append(Part(moved, "temporary index", 81, "$text-warning"))
     if facts.keeper:
         parts.append(Part(f"kept by {facts.keeper}", "reader", 38, "$quiet"))
     if not facts.provider.ok:

@@ -221,7 +221,7 @@ class InboxView(View):
         return [
             (" Nothing needs to be looked at.", "good"),
             ("", ""),
-            (" Findings for:", "muted"),
+            (" Looked for:", "muted"),
             *((f"   {title}", "muted") for title in TITLES.values()),
         ]
 
