@@ -18,8 +18,8 @@ from memory_tui.core.events import BatchNews, Event, Noticed
 from memory_tui.providers.failures import PASSING, ProviderFailure, State
 
 if TYPE_CHECKING:
-    from memory_tui.index.batch_jobs import Job, Terms
-    from memory_tui.index.embedding import Manner
+    from memory_tui.index.batch_jobs import Job, JobTerms
+    from memory_tui.index.embedding import EmbeddingMode
     from memory_tui.index.sync import SyncReport
     from memory_tui.providers.batch import BatchService
     from memory_tui.providers.batch_format import JobStatus
@@ -67,7 +67,7 @@ class BatchRunner:
         on_writer: RunOnWriter,
         emit: Callable[[Event], None],
         send_rest: Callable[[], None],
-        manner: Callable[[Provider | None], Manner],
+        manner: Callable[[Provider | None], EmbeddingMode],
     ) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
@@ -86,16 +86,16 @@ class BatchRunner:
         self._reported: dict[int, tuple[str, int, str]] = {}
         self._results = JobResults()
 
-    def terms(self) -> Terms | None:
+    def terms(self) -> JobTerms | None:
         """When a sync leaves texts to jobs; None where it never does."""
-        from memory_tui.index.batch_jobs import Terms
+        from memory_tui.index.batch_jobs import JobTerms
         from memory_tui.providers import batch
 
         service = self._chain.batches()
         if service is None:
             return None
         least = service.jobs.least if self._failures < MOST_FAILURES else sys.maxsize
-        return Terms(least, batch.MOST_LINES, batch.MOST_BYTES, frozenset(self._direct))
+        return JobTerms(least, batch.MOST_LINES, batch.MOST_BYTES, frozenset(self._direct))
 
     def start(self) -> None:
         """Follow the jobs there are, in the background, unless that is done already."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
-from memory_tui.explain.elsewhere import Waiting
+from memory_tui.explain.elsewhere import UnindexedTexts
 from memory_tui.explain.elsewhere import look as words_elsewhere
 from memory_tui.index import index_file
 from memory_tui.index.connections import Readers
@@ -72,7 +72,7 @@ class Queries:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
-        self._waiting = Waiting(lambda path: shown(plan.roots, path).text)
+        self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
         """Stop the searches that run; those that come are refused."""
