@@ -164,7 +164,7 @@ class BatchRunner:
             raise Cancelled
         found: list[Job] = self._on_writer(lambda store: batch_jobs.jobs(store, service.space))
         self.waiting = sum(job.texts for job in found)
-        return [job for job in found if (job.remote_id or job.ours) and job.id not in self._ignored]
+        return [job for job in found if (job.remote_id or job.of_this_process) and job.id not in self._ignored]
 
     def _poll_pause(self, service: BatchService) -> float:
         from memory_tui.providers.batch import pause

@@ -130,7 +130,7 @@ class IndexOpener:
     def _shared(self) -> bool:
         """Whether another process has the index open to keep or to write it."""
         others = (locks.living(self.path, "keeper"), locks.living(self.path))
-        return any(who is not None and not who.ours for who in others)
+        return any(who is not None and not who.is_this_process for who in others)
 
     def _move_aside(self, why: str) -> None:
         from memory_tui.index import index_file

@@ -296,7 +296,7 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
 def writing(index: Path, role: Role) -> Writing | None:
     """Who has the `role` now."""
     who = locks.living(index, role)
-    return Writing(who.pid, who.since, who.ours) if who else None
+    return Writing(who.pid, who.since, who.is_this_process) if who else None
 
 
 def status(

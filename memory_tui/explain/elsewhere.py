@@ -52,7 +52,7 @@ def pending(unsearchable: Sequence[Unsearchable]) -> list[str]:
     return [item.path for item in unsearchable if item.state in ("pending", "changed while read")]
 
 
-def look(evidence: Evidence, source: ChunkSource, waiting: UnindexedTexts) -> Elsewhere:
+def words_elsewhere(evidence: Evidence, source: ChunkSource, waiting: UnindexedTexts) -> Elsewhere:
     """Where the words of `evidence` stand that no indexed chunk was found to hold."""
     lacking = _lacking(evidence)
     if not lacking:

@@ -392,7 +392,9 @@ def parse(typed: str) -> tuple[str, int | None]:
     return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
 
 
-def look(roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None) -> ExplainedLine:
+def locate(
+    roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None
+) -> ExplainedLine:
     """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
 
     With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.

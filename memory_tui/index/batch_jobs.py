@@ -54,7 +54,7 @@ class Job(NamedTuple):
     texts: int
 
     @property
-    def ours(self) -> bool:
+    def of_this_process(self) -> bool:
         """Whether this process may submit it: it claimed it, or the process that did is gone."""
         return self.holder.pid == os.getpid() or not is_alive(self.holder)
 

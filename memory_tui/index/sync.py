@@ -198,8 +198,8 @@ class _Job:
         self._live.all_of(scan)
         if not anew:
             rebuild.discard(store.path)
-        elif self._live.gone.held:
-            held = len(self._live.gone.held)
+        elif self._live.gone.retained:
+            held = len(self._live.gone.retained)
             self._postponed = f"{held:,} indexed note{'s are' if held > 1 else ' is'} out of reach"
         elif self._outage and has.identity.dims:
             self._postponed = self._outage

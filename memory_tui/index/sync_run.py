@@ -277,7 +277,7 @@ class SyncRun:
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
         now = mass_deletion.devices(orders.roots)
-        if now != before and not self.gone.held:
+        if now != before and not self.gone.retained:
             index_write.remember(store, mass_deletion.KEY, mass_deletion.to_text(now))
 
     def _look_at(self, note: Found, row: IndexedNote | None) -> None:
