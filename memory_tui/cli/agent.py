@@ -139,6 +139,8 @@ def _arguments(given: argparse.Namespace) -> list[str]:
             words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
     for item in getattr(given, "set", ()):
         words += ["--set", item]
+    for extra in options(given).extra:
+        words += ["--extra", str(Path(extra).expanduser().absolute())]
     return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]
 
 
@@ -154,12 +156,9 @@ def _recall_log(given: argparse.Namespace) -> int:
     workspace = plan.choose(options(given)).workspace
     place, marked = recall_log.recall_log_path(workspace), recalled_lines.marks_path(workspace)
     if hasattr(given, "clear"):
-        as_text.text(
-            [
-                "Deleted." if recall_log.clear(place) else "There is no recall log.",
-                *(["The marks of your own recalls are deleted too."] if recall_log.clear(marked) else []),
-            ]
-        )
+        # The log last: whoever is told that something failed still has it.
+        marks = ["The marks of your own recalls are deleted."] if recall_log.clear(marked) else []
+        as_text.text([*marks, "The recall log is deleted." if recall_log.clear(place) else "There is no recall log."])
         return 0
     log = recall_log.read(place)
     if hasattr(given, "id"):
@@ -176,6 +175,10 @@ def _recall_log(given: argparse.Namespace) -> int:
 
 def _found(log: Log, name: str) -> RecallEntry:
     entry = log.find(name)
+    if entry is None and not log.entries:
+        raise QueryError(
+            "No recall is logged.", "Start the server with memory-tui mcp --log-recalls to have them written down."
+        )
     if entry is None:
         raise QueryError(f"No recall in the log has an id like {name!r}.", "memory-tui recall-log lists them.")
     return entry
@@ -248,14 +251,16 @@ def add_hooks(command: Declare) -> None:
     flushed.add_argument("--cli-provider", action="store_true", help="the provider manages its own context")
     flushed.add_argument("--sandboxed", action="store_true", help="the workspace cannot be written")
     flushed.add_argument("--done", action="store_true", help="remember that it was flushed in this cycle")
-    hook = command("hook", "answer a host's hook: session-memory or claude-code")
-    hook.add_argument("name", choices=["session-memory", "claude-code"])
+    hook = command("hook", "answer a host's hook: session-memory, claude-code or codex")
+    hook.add_argument("name", choices=["session-memory", "claude-code", "codex"])
     hook.add_argument("--transcript", metavar="FILE", help="session-memory: the conversation")
     hook.add_argument("--session", metavar="ID", help="session-memory: session id")
     hook.add_argument("--key", metavar="KEY", help="session-memory: session key")
     hook.add_argument("--reason", metavar="TEXT", help="session-memory: what ended it, such as /new")
     hook.add_argument("--messages", type=positive, metavar="N", help="how many messages (default: as configured)")
-    hook.add_argument("--settings", action="store_true", help="claude-code: print what its settings.json needs")
+    hook.add_argument(
+        "--settings", action="store_true", help="print what settings.json of Claude Code, hooks.json of Codex needs"
+    )
 
 
 # --- prompt --------------------------------------------------------------------------------------------------------
@@ -425,7 +430,7 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
 
 
 def _hook(given: argparse.Namespace) -> int:
-    return _session_memory(given) if given.name == "session-memory" else _claude_code(given)
+    return _session_memory(given) if given.name == "session-memory" else _coding_agent(given)
 
 
 def _session_memory(given: argparse.Namespace) -> int:
@@ -465,12 +470,16 @@ def _saved(
     return session_note.save(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 
-def _claude_code(given: argparse.Namespace) -> int:
+def _coding_agent(given: argparse.Namespace) -> int:
+    """A hook of Claude Code, or of Codex, which calls hooks in the same way."""
     from memory_tui.hosts import claude_code
     from memory_tui.render import as_text
 
     if hasattr(given, "settings"):
-        as_text.data(claude_code.settings())
+        from memory_tui.hosts import client_entries, codex
+
+        events = codex.EVENTS if given.name == "codex" else claude_code.EVENTS
+        as_text.data(client_entries.hooks(events, given.name, _arguments(given)))
         return 0
     try:
         happened = claude_code.event(sys.stdin.read())
@@ -481,12 +490,15 @@ def _claude_code(given: argparse.Namespace) -> int:
         # Exit code 2 would stop what the host was about to do; a note that cannot be read is no reason for that.
         print(f"memory-tui: {error.message}", file=sys.stderr)  # noqa: T201
         return 1
-    if answer:
+    if isinstance(answer, str):
+        as_text.text([answer])
+    elif answer:
         as_text.data(answer)
     return 0
 
 
-def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object]:
+def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object] | str:
+    """What the host is told: a record, or text for the prompt of its summariser."""
     from memory_tui.hosts import claude_code
     from memory_tui.openclaw import prompt as prompts
     from memory_tui.recalls import recalled_lines
@@ -501,7 +513,9 @@ def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object
             return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
         if happened.name == "PreCompact":
             file = prompts.daily(_now(engine.plan, given).date())
-            return claude_code.reminder(file, (engine.plan.roots.workspace / file).exists())
+            written = (engine.plan.roots.workspace / file).exists()
+            answer = claude_code.reminder if given.name == "codex" else claude_code.kept_in_summary
+            return answer(file, written)
         if happened.transcript is not None:
             _saved(engine, given, happened.transcript, happened.session, happened.why)
     return {}

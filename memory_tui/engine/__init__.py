@@ -13,6 +13,7 @@
 - root_watch: The root watch examines every root once a second. -> RootWatch
 - scanner: The scanner decides when the notes are scanned: in full, or only what the watcher named. -> Scanner
 - status: The status of a workspace: index, files, provider, why a file is in or out. -> status
+- watch_switch: The watch switch begins the watcher, examines it, begins it anew when it ended. -> WatchSwitch
 """
 
 from __future__ import annotations

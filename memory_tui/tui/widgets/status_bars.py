@@ -12,10 +12,11 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
 from memory_tui.tui.action import Action, Context
-from memory_tui.tui.draw import fit_path, plural
+from memory_tui.tui.draw import fit_path
 from memory_tui.tui.keymap import LAST, hints
 from memory_tui.tui.state import Facts
 
@@ -87,6 +88,9 @@ def statements(facts: Facts, progress: IndexingProgress | None) -> list[Part]:
         parts.append(Part("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
     if facts.shrink:
         parts.append(Part(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
+    if facts.index_moved:
+        moved = f"index in a temporary place, {fit_path(one_line(facts.index_file), 40)}"
+        parts.append(Part(moved, "temporary index", 81, "$text-warning"))
     if facts.keeper:
         parts.append(Part(f"kept by {facts.keeper}", "reader", 38, "$quiet"))
     if not facts.provider.ok:
