@@ -272,23 +272,23 @@ def _inbox(given: argparse.Namespace) -> int:
 
 def _kind(text: str) -> str:
     """The kind that `text` names, with or without hyphens. Raises SettingError."""
-    from memory_tui.inbox.entries import TITLES
+    from memory_tui.inbox.checks import BY_KIND
 
     found = text.strip().lower().replace("-", " ").replace("_", " ")
-    if found not in TITLES:
-        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(TITLES)}.")
+    if found not in BY_KIND:
+        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(BY_KIND)}.")
     return found
 
 
 def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) -> None:
-    from memory_tui.inbox.entries import TITLES
+    from memory_tui.inbox.checks import BY_KIND
     from memory_tui.render import as_text
 
     if hasattr(given, "json"):
         as_text.data([{"id": one.id, **asdict(one)} for one in found])
         return
     for one in found:
-        as_text.text([f"{one.id}  {one.place}  {TITLES[one.kind]}", f"    {one.reason}"])
+        as_text.text([f"{one.id}  {one.place}  {BY_KIND[one.kind].title}", f"    {one.reason}"])
         as_text.text([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
         as_text.text([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
     of = f" of the kind {kind}" if kind else ""

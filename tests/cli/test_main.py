@@ -533,10 +533,10 @@ def test_a_change_that_is_not_there_cannot_be_undone(run: Callable) -> None:
 
 
 def test_a_kind_that_is_none_is_refused(run: Callable) -> None:
-    from memory_tui.inbox.entries import TITLES
+    from memory_tui.inbox.checks import BY_KIND
 
     said = refused(run, "inbox", "--kind", "foo")
-    assert all(kind in said for kind in TITLES)
+    assert all(kind in said for kind in BY_KIND)
     for kind in ("dead-path", "dead path", "Dead_Path"):
         assert run("inbox", "--kind", kind) == (0, "Nothing of the kind dead path needs to be looked at.\n", "")
 

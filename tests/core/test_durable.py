@@ -23,7 +23,7 @@ from memory_tui.curate import journal, recover
 from memory_tui.curate.changes import Change, FileChange, Unfinished
 from memory_tui.curate.curator import Curator
 from memory_tui.inbox.decisions import Decisions
-from memory_tui.inbox.entries import Place, Suggestion
+from memory_tui.inbox.entries import Passage, Suggestion
 from memory_tui.index.locks import WriterLock, holder
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.sessions import State
@@ -344,7 +344,7 @@ def _files(folder: Path) -> dict[str, str]:
 
 
 def _one(name: str) -> Suggestion:
-    return Suggestion("exact duplicate", Place("MEMORY.md", 1, 1, name), "said twice", ("delete",), name)
+    return Suggestion("exact duplicate", Passage("MEMORY.md", 1, 1, name), "said twice", ("delete",), name)
 
 
 Write = Callable[[Path], object]
