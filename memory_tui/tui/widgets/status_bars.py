@@ -64,7 +64,7 @@ def opening(name: str) -> list[Part]:
     return [Part(" OPENING ", " OPENING ", 99, "$text on $panel"), Part(name, name, 50)]
 
 
-def statements(facts: Facts, progress: Progress | None) -> list[Part]:
+def statements(facts: Facts, progress: Progress | None) -> list[Part]:  # noqa: C901
     """Every statement of the truth bar, in order."""
     parts = [_mode(facts, progress), *_lost(facts)]
     if facts.doubt:
