@@ -1,4 +1,4 @@
-"""What every command shares: its options, an open engine, its place in the table."""
+"""What every command shares: its arguments, its options, an open engine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.plan import Options
 
-Declare = Callable[[str, str], argparse.ArgumentParser]
-"""Makes the parser of a command from its name and a line of help."""
-Run = Callable[[argparse.Namespace], int]
-"""Carries a command out and returns the exit code."""
+
+class Command(NamedTuple):
+    """A command: `run` carries it out and returns the exit code, `declare` adds its arguments to its parser."""
+
+    run: Callable[[argparse.Namespace], int]
+    declare: Callable[[argparse.ArgumentParser], object] = lambda _parser: None
 
 
 def positive(text: str) -> int:

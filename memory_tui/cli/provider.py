@@ -7,7 +7,7 @@ import datetime as dt
 import time
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Declare, Run, opened
+from memory_tui.cli.common import Command, opened
 from memory_tui.providers.serving import as_recorded
 
 if TYPE_CHECKING:
@@ -20,20 +20,18 @@ if TYPE_CHECKING:
 _ALL = "all"
 
 
-def add(command: Declare) -> None:
-    """Declare the command."""
-    provider = command("provider", "who makes the vectors, whether that works, and who may be sent your notes")
-    provider.add_argument(
+def _declare_provider(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--test", nargs="?", const="", metavar="NAME", help="make one real call, with a sentence of memory-tui's own"
     )
-    provider.add_argument(
+    parser.add_argument(
         "--agree",
         nargs="?",
         const="",
         metavar="NAME",
         help="let a provider that waits for it have the notes of this workspace",
     )
-    provider.add_argument(
+    parser.add_argument(
         "--revoke", nargs="?", const=_ALL, metavar="NAME", help="take that back, for one provider or for all"
     )
 
@@ -182,4 +180,4 @@ def _price(found: Forecast) -> str:
     )
 
 
-RUN: dict[str, Run] = {"provider": _provider}
+COMMANDS: dict[str, Command] = {"provider": Command(_provider, _declare_provider)}

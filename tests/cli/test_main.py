@@ -102,7 +102,9 @@ def test_global_options_stand_before_or_after_the_command(
     ],
 )
 def test_a_bare_path_opens_the_app_wherever_the_options_stand(arguments: list[str]) -> None:
-    given = main.build_parser().parse_args(main._with_command(arguments))
+    asked, words = main._with_command(arguments)
+    assert asked == "open"
+    given = main.build_parser(asked).parse_args(words)
     assert (given.command, given.path, given.query) == ("open", "./notes", "x")
 
 
@@ -591,7 +593,7 @@ def test_every_global_option_is_taken_after_every_command() -> None:
         "archive": ["--older-than", "3"],
         "hook": ["claude-code"],
     }
-    for command in main._RUN:
+    for command in main.COMMANDS:
         for option, value in GLOBAL.items():
             given = parser.parse_args([command, *needs.get(command, []), option, value])
             assert value in str(vars(given)[option.strip("-")]), (command, option)
