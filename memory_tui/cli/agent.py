@@ -185,8 +185,8 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
     # Ages are counted from the moment of the question, unless another one was asked for.
     with Engine.open(asked if asked.now is not None else dataclasses.replace(asked, now=entry.at)) as engine:
         engine.plan.require_enabled()
-        engine.catch_up()
-        found = rerun.replay(engine, entry)
+        engine.indexer.catch_up()
+        found = rerun.replay(entry, engine.plan.settings, engine.queries.gather)
         if hasattr(given, "why"):
             return _why(given, engine, found)
         if hasattr(given, "json"):
@@ -202,9 +202,11 @@ def _why(given: argparse.Namespace, engine: Engine, found: Replay) -> int:
     from memory_tui.render import as_text
 
     path, line = why_not.parse(given.why)
-    answer = engine.why(found.evidence, path, line, found.settings)
-    changes = None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.with_profile)
-    questions = of_answer(engine.gather, answer)
+    answer = engine.queries.why(found.evidence, path, line, found.settings)
+    changes = (
+        None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.plan.with_profile)
+    )
+    questions = of_answer(engine.queries.gather, answer)
     if hasattr(given, "json"):
         as_text.data(trace_json.why(answer, changes, questions))
     else:

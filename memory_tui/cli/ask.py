@@ -68,7 +68,7 @@ def _index(given: argparse.Namespace) -> int:
 
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
         if hasattr(given, "yes"):
-            as_text.agreed(engine.embedding.agree(how="index --yes", sync=False), as_json=hasattr(given, "json"))
+            as_text.agreed(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
         outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0
@@ -77,8 +77,12 @@ def _index(given: argparse.Namespace) -> int:
 def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
     """Bring the index up to date; whoever stops it is told what becomes of the work."""
     try:
-        outcome = engine.accept_shrink() if accepts else engine.sync(force=force, reason="cli")
-        return engine.sync(force=True, reason="cli") if accepts and force else outcome
+        outcome = (
+            engine.indexer.sync(reason="accept", accept_shrink=True)
+            if accepts
+            else engine.indexer.sync(force=force, reason="cli")
+        )
+        return engine.indexer.sync(force=True, reason="cli") if accepts and force else outcome
     except Stopped as stopped:
         stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
         raise
@@ -99,13 +103,13 @@ def _search(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
         if hasattr(given, "stdin"):
-            engine.catch_up()
+            engine.indexer.catch_up()
             for question in _questions(sys.stdin):
                 as_text.line(engine, question, source, explain=hasattr(given, "explain"))
             return 0
         if not hasattr(given, "query"):
             raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
-        engine.catch_up()
+        engine.indexer.catch_up()
         as_text.search(engine, given.query, source, as_json=as_json, explain=hasattr(given, "explain"))
     return 0
 
@@ -141,7 +145,7 @@ def _get(given: argparse.Namespace) -> int:
 
     start = getattr(given, "start", 1)
     with opened(given) as engine:
-        note = engine.get(given.path, start, getattr(given, "lines", None))
+        note = engine.notes.get(given.path, start, getattr(given, "lines", None))
     if start > max(1, note.total_lines):
         from memory_tui.explain.wording import plural
 
@@ -165,7 +169,7 @@ def _why_file(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     with opened(given) as engine:
-        as_text.path(engine.why_file(given.path), as_json=hasattr(given, "json"))
+        as_text.path(engine.notes.why_file(given.path), as_json=hasattr(given, "json"))
     return 0
 
 

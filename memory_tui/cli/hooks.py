@@ -92,7 +92,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
 
     def read(path: str) -> str | None:
         try:
-            return engine.read(path).text
+            return engine.notes.read(path).text
         except (PathRefused, Unreadable):
             return None
 
@@ -249,7 +249,7 @@ def _saved(
     """Write the note of a session; its path (None when nothing was said), and where its name is from."""
     from memory_tui.openclaw import session_note
 
-    if engine.read_only:
+    if engine.plan.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
     configured = engine.plan.config.value("hooks.internal.entries.session-memory.messages")
     count = getattr(given, "messages", 0) or (configured if isinstance(configured, int) else session_note.MESSAGES)
@@ -258,7 +258,7 @@ def _saved(
         return None, ""
     found, why = session_note.ask(content)
     ended = session_note.Ended(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
-    return session_note.save(engine.workspace, ended, content, found), f"time: {why}" if why else "model"
+    return session_note.save(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 
 def _claude_code(given: argparse.Namespace) -> int:
@@ -297,7 +297,7 @@ def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
             return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
         if happened.name == "PreCompact":
             file = prompts.daily(_now(engine.plan, given).date())
-            return claude_code.reminder(file, (engine.workspace / file).exists())
+            return claude_code.reminder(file, (engine.plan.roots.workspace / file).exists())
         if happened.transcript is not None:
             _saved(engine, given, happened.transcript, happened.session, happened.why)
     return {}

@@ -78,7 +78,7 @@ def _labels(parser: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
-        engine.catch_up()
+        engine.indexer.catch_up()
         return _ASK[given.command](given, engine)
 
 
@@ -89,12 +89,12 @@ def _why(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.render import as_text
 
     path, line = why_not.parse(given.place)
-    answer = engine.why(engine.gather(given.query), path, line)
+    answer = engine.queries.why(engine.queries.gather(given.query), path, line)
     if hasattr(given, "openclaw_index"):
         answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
     row = answer.row
-    changes = None if row is None else flips(answer.evidence, engine.settings, row, engine.with_profile)
-    questions = of_answer(engine.gather, answer)
+    changes = None if row is None else flips(answer.evidence, engine.plan.settings, row, engine.plan.with_profile)
+    questions = of_answer(engine.queries.gather, answer)
     if hasattr(given, "json"):
         as_text.data(trace_json.why(answer, changes, questions))
     else:
@@ -129,8 +129,8 @@ def _notebook(given: argparse.Namespace, engine: Engine) -> Notebook:
     elif hasattr(given, "labels"):
         found = judgments.parse(_text(given.labels), given.labels)
     else:
-        found = judgments.load(judgments.place(engine.workspace, engine.plan.own_named))
-    return judgments.settled(found, engine.read)
+        found = judgments.load(judgments.place(engine.plan.roots.workspace, engine.plan.own_named))
+    return judgments.settled(found, engine.notes.read)
 
 
 def _text(path: str) -> str:
@@ -148,8 +148,8 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     found = _notebook(given, engine)
     if hasattr(given, "write_qrels"):
         _write_qrels(given.write_qrels, found)
-    cases = evaluate.collect(engine.gather, found)
-    card = evaluate.score(cases, engine.settings, len(found.queries) - len(cases))
+    cases = evaluate.collect(engine.queries.gather, found)
+    card = evaluate.score(cases, engine.plan.settings, len(found.queries) - len(cases))
     compared = _compared(given, engine, card, cases)
     short = evaluate.shortfalls(card.mean, floors)
     if compared is not None and hasattr(given, "baseline"):
@@ -157,7 +157,7 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     if hasattr(given, "json"):
         as_text.data(
             {
-                **evaluation.scorecard_data(card, engine.settings),
+                **evaluation.scorecard_data(card, engine.plan.settings),
                 "failed": [{"metric": name, "value": value, "wanted": floor} for name, value, floor in short],
                 "comparison": evaluation.comparison_data(compared) if compared else None,
             }
@@ -174,8 +174,8 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.tune import evaluate, knob_search
 
     _known(given.metric)
-    cases = evaluate.collect(engine.gather, _notebook(given, engine))
-    found = knob_search.tune(cases, engine.settings, given.metric, given.seed)
+    cases = evaluate.collect(engine.queries.gather, _notebook(given, engine))
+    found = knob_search.tune(cases, engine.plan.settings, given.metric, given.seed)
     if hasattr(given, "json"):
         as_text.data({"metric": given.metric, "questions": len(cases), **evaluation.outcome_data(found)})
     else:
@@ -189,10 +189,10 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.tune import evaluate
 
     found = _notebook(given, engine)
-    cases = evaluate.collect(engine.gather, found) if found.judged else ()
-    asked = noise.ask_all(engine.gather, evaluate.probes(cases))
-    floor = noise.measure(asked, engine.settings)
-    hits = [hit.score for hit in engine.search(given.query).recalled] if hasattr(given, "query") else []
+    cases = evaluate.collect(engine.queries.gather, found) if found.judged else ()
+    asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
+    floor = noise.measure(asked, engine.plan.settings)
+    hits = [hit.score for hit in engine.queries.search(given.query).recalled] if hasattr(given, "query") else []
     if hasattr(given, "json"):
         as_text.data({**as_text.record(floor), "results": hits})
     else:
@@ -214,7 +214,7 @@ def _compared(given: argparse.Namespace, engine: Engine, card: Scorecard, cases:
             ) from error
         return evaluate.compare(evaluate.restored(data), evaluate.by_question(card))
     if hasattr(given, "against"):
-        other = evaluate.score(cases, engine.with_profile(given.against))
+        other = evaluate.score(cases, engine.plan.with_profile(given.against))
         return evaluate.compare(evaluate.by_question(other), evaluate.by_question(card))
     return None
 
