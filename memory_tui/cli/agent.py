@@ -14,7 +14,7 @@ from memory_tui.core.errors import MemoryTuiError, QueryError, SettingError
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import Replay
+    from memory_tui.recalls.rerun import Rerun
 
 _PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
 
@@ -196,7 +196,7 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
     return 0
 
 
-def _why(given: argparse.Namespace, engine: Engine, found: Replay) -> int:
+def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
     from memory_tui.explain import trace_json, why_not
     from memory_tui.explain.counterfactuals import flips, of_answer
     from memory_tui.render import as_text

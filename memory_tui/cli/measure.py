@@ -12,7 +12,7 @@ from memory_tui.core.errors import IndexUnavailable, LabelError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.tune.evaluate import Case, Comparison, Scorecard
+    from memory_tui.tune.evaluate import Case, Scorecard, ScoreComparison
     from memory_tui.tune.judgments import Notebook
 
 FELL_SHORT = 3
@@ -200,7 +200,9 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     return 0
 
 
-def _compared(given: argparse.Namespace, engine: Engine, card: Scorecard, cases: tuple[Case, ...]) -> Comparison | None:
+def _compared(
+    given: argparse.Namespace, engine: Engine, card: Scorecard, cases: tuple[Case, ...]
+) -> ScoreComparison | None:
     import json
 
     from memory_tui.tune import evaluate

@@ -21,7 +21,7 @@ from memory_tui.core import jsstring
 
 if TYPE_CHECKING:
     from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import Change, Replay
+    from memory_tui.recalls.rerun import HitChange, Rerun
 
 MOST_BYTES = 256 << 10
 """Some 2,000 answers."""
@@ -156,7 +156,7 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
         yield f"{plural(log.unread, 'line')} of it could not be read."
 
 
-def replayed(found: Replay) -> Iterator[str]:
+def replayed(found: Rerun) -> Iterator[str]:
     """What an agent got, and what it would get now."""
     from memory_tui.core.sanitize import one_line
     from memory_tui.recalls.recall_log import MASK
@@ -189,7 +189,7 @@ def taken_up(entry: RecallEntry) -> str:
     return f"{who} got {plural(len(entry.hits), 'hit')} then.{masked}"
 
 
-def _line(change: Change) -> str:
+def _line(change: HitChange) -> str:
     from memory_tui.core.sanitize import one_line
     from memory_tui.explain.wording import ordinal
 

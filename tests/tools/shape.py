@@ -318,12 +318,17 @@ def _wide(package: Package) -> set[str]:
 
 
 def _hand_on(package: Package) -> set[str]:
-    """Public methods that only hand a call on. A property that names a field of a part is no call."""
+    """Public methods that only hand a call on.
+
+    A property that names a field of a part is no call; a life starts and ends through its owner, parts and all.
+    """
     return {
         f"{name}.{item.name}"
         for name, items in package.methods()
         for item in items
-        if hands_on(item) and not item.name.startswith("_") and "(" in ast.unparse(item.body[-1])
+        if hands_on(item)
+        and not item.name.startswith(("_", "start", "stop", "close"))
+        and "(" in ast.unparse(item.body[-1])
     }
 
 

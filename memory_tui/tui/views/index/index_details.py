@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memory_tui.index.disk_usage import TableSize
     from memory_tui.openclaw.sessions import Nearness
     from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import Replay
+    from memory_tui.recalls.rerun import Rerun
 
 
 class ListingView(View):
@@ -362,7 +362,7 @@ class RecallsView(ListingView):
 
     def __init__(self) -> None:
         super().__init__()
-        self._replay: Replay | None = None
+        self._replay: Rerun | None = None
         self._letters = ""
 
     @staticmethod
@@ -455,7 +455,7 @@ class RecallsView(ListingView):
         if entry is None:
             return
 
-        def ask(engine: Engine) -> Replay:
+        def ask(engine: Engine) -> Rerun:
             from memory_tui.recalls.rerun import replay
 
             return replay(entry, engine.plan.settings, engine.queries.gather)

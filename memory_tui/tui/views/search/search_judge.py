@@ -34,7 +34,7 @@ from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.workers import Worked
 
 if TYPE_CHECKING:
-    from memory_tui.tune.evaluate import Case, Change, Comparison
+    from memory_tui.tune.evaluate import Case, QueryChange, ScoreComparison
     from memory_tui.tune.judgments import Notebook, Query
 
     NotebookChange = Callable[[Notebook], Notebook]
@@ -186,7 +186,7 @@ class Judging(Turning):
             case "cases":
                 self._cases_came(event)
             case "measure" if event.done and event.error is None:
-                self.desk = replace(self.desk, compared=cast("Comparison", event.value))
+                self.desk = replace(self.desk, compared=cast("ScoreComparison", event.value))
                 self.show_measures()
             case _:
                 pass
@@ -474,7 +474,7 @@ class BookView(View):
         head: list[Piece] = [(" " * MARKS, ""), *((fit(short, column), "muted") for short in desks.SHORT.values())]
         return [(head, None), *(self._row(query, changes.get(query.text), width, column) for query in queries)]
 
-    def _row(self, query: Query, change: Change | None, width: int, column: int) -> Line:
+    def _row(self, query: Query, change: QueryChange | None, width: int, column: int) -> Line:
         marks = "no answer" if query.unanswerable else plural(len(query.labels), "mark") if query.labels else "-"
         pieces: list[Piece] = [(f" {fit(marks, MARKS - 1)}", "muted")]
         for name in desks.SHORT:
