@@ -15,7 +15,7 @@ from memory_tui.core.stop_signals import Stopped
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.index.sync import SyncReport
-    from memory_tui.render.as_text import Question
+    from memory_tui.render.as_text import StdinQuery
 
 
 def _declare_index(parser: argparse.ArgumentParser) -> None:
@@ -114,22 +114,22 @@ def _search(given: argparse.Namespace) -> int:
     return 0
 
 
-def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[Question]:
+def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[StdinQuery]:
     """Each line as a question: a JSON object with `query`, or what is asked."""
     import json
 
-    from memory_tui.render.as_text import Question
+    from memory_tui.render.as_text import StdinQuery
 
     for text in lines:
         text = text.rstrip("\r\n")
         if not text.lstrip().startswith("{"):
             if text.strip():
-                yield Question(None, text)
+                yield StdinQuery(None, text)
             continue
         try:
             item = json.loads(text)
         except ValueError as error:
-            yield Question(None, "", problem=f"not valid JSON: {error}")
+            yield StdinQuery(None, "", problem=f"not valid JSON: {error}")
             continue
         query, asked = item.get("query"), item.get("options") or {}
         problem = (
@@ -137,7 +137,7 @@ def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[Question]:
             if not isinstance(query, str)
             else ("" if isinstance(asked, dict) else "its options are not an object")
         )
-        yield Question(item.get("id"), query if isinstance(query, str) else "", {} if problem else asked, problem)
+        yield StdinQuery(item.get("id"), query if isinstance(query, str) else "", {} if problem else asked, problem)
 
 
 def _get(given: argparse.Namespace) -> int:

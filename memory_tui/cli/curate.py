@@ -13,7 +13,7 @@ from memory_tui.core.errors import EditRefused, QueryError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import Curator, Done
+    from memory_tui.curate.curator import AppliedChange, Curator
     from memory_tui.curate.journal import JournalEntry
     from memory_tui.engine.engine import Engine
     from memory_tui.inbox.entries import Action, Suggestion
@@ -125,7 +125,7 @@ def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> b
     return True
 
 
-def _finish(change: Change, done: Done | None, given: argparse.Namespace) -> int:
+def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespace) -> int:
     from memory_tui.curate import diff
     from memory_tui.render import as_text
 

@@ -13,7 +13,7 @@ from memory_tui.cli.common import Command, moment, opened, options, positive
 from memory_tui.core.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
 
 if TYPE_CHECKING:
-    from memory_tui.curate.budget import Host
+    from memory_tui.curate.budget import HostLimit
     from memory_tui.engine.engine import Engine
     from memory_tui.hosts.claude_code import Event
     from memory_tui.openclaw import flush
@@ -101,7 +101,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
     return tuple(replace(note, text=text, cut=text != note.text) for note in found for text in [_kept(note, host)])
 
 
-def _kept(note: Opening, host: Host) -> str:
+def _kept(note: Opening, host: HostLimit) -> str:
     from memory_tui.curate import budget
 
     return budget.kept(note.text, host, Path(note.path).name)

@@ -26,14 +26,14 @@ _LOOSE = re.compile(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|dive
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RankedSection:
     """A section and how much of the text's weight of words it shares, 0 to 1."""
 
     section: Section
     score: float
 
 
-def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[Choice]:
+def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[RankedSection]:
     """The sections of a note that `block` could go below, the best first, equal ones in the order of the note.
 
     A word counts by how few sections have it (inverse document frequency), once a section, more in a title, and still
@@ -66,7 +66,7 @@ def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[Choice]:
         sum(weight[word] * counts(word, own, lead) for word in wanted & (own | body)) / total
         for own, body, lead in zip(words, bodies, leads, strict=True)
     ]
-    choices = [Choice(section, min(1.0, score)) for section, score in zip(found, scores, strict=True)]
+    choices = [RankedSection(section, min(1.0, score)) for section, score in zip(found, scores, strict=True)]
     return sorted(choices, key=lambda choice: -choice.score)
 
 

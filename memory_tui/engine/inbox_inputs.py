@@ -40,7 +40,7 @@ def view(plan: Plan, now: float, chunks: Chunks | None) -> InboxInputs:
     )
 
 
-def host_of(plan: Plan, path: str) -> budget.Host:
+def host_of(plan: Plan, path: str) -> budget.HostLimit:
     """Who reads a curated note into its sessions: Claude Code its own, OpenClaw any other."""
     if claude_code.is_auto_memory(plan.roots.workspace / path):
         return budget.CLAUDE_CODE

@@ -15,7 +15,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.tui.app import MemoryApp
 
 _COLON = {"hx", "helix", "micro"}
@@ -92,7 +92,7 @@ def hand_over(app: MemoryApp) -> None:
         return
     name = name_of(os.environ)
 
-    def kept(done: Done | None) -> None:
+    def kept(done: AppliedChange | None) -> None:
         view.say(f"{problem} {_outcome(done, path, name)}".strip())
         app.bridge.look()
 
@@ -106,7 +106,7 @@ def hand_over(app: MemoryApp) -> None:
     view.run(f"write {app.bridge.writes}", lambda engine: engine.notes.curator.came_back(lent, name), kept, refused)
 
 
-def _outcome(done: Done | None, path: str, name: str) -> str:
+def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
     if done is not None:
         return f"{one_line(done.change.title)}: kept as change {done.entry.id}; u takes it back."
     if name in _AT_ONCE:

@@ -12,7 +12,7 @@ from memory_tui.tui.keymap import find, why_nothing
 from memory_tui.tui.views.view import View
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done as CurateDone
+    from memory_tui.curate.curator import AppliedChange as CurateDone
     from memory_tui.engine.engine import Engine
     from memory_tui.tui.app import MemoryApp
     from memory_tui.tui.state import Facts

@@ -26,7 +26,7 @@ from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
     from memory_tui.inbox.checks import Severity
     from memory_tui.inbox.entries import Action, Passage, Suggestion
@@ -283,7 +283,7 @@ def _masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:
     return Planned(change, diff.masked_lines(change), effect)
 
 
-def applied(engine: Engine, change: Change) -> Done:
+def applied(engine: Engine, change: Change) -> AppliedChange:
     """Make `change`. Raises EditRefused where somebody changed the same lines meanwhile, and keeps no draft of it."""
     from memory_tui.core.errors import EditRefused
     from memory_tui.curate.changes import Conflict
@@ -309,7 +309,9 @@ def decided(engine: Engine, one: Suggestion, days: float) -> Decision:
     return Decision(one, until if days else 0.0, time.time())
 
 
-def taken_back(engine: Engine, since: float, last: Decision | None, before: float) -> Done | Planned | Decision:
+def taken_back(
+    engine: Engine, since: float, last: Decision | None, before: float
+) -> AppliedChange | Planned | Decision:
     """Take back what was done last: the decision `last`, before which it was put off until `before`, or a change.
 
     A change that was made before `since` is only planned, so that nobody is surprised by it. Raises EditRefused.
@@ -326,7 +328,7 @@ def taken_back(engine: Engine, since: float, last: Decision | None, before: floa
     return stepped(engine, "undo", since)
 
 
-def stepped(engine: Engine, kind: str, since: float) -> Done | Planned:
+def stepped(engine: Engine, kind: str, since: float) -> AppliedChange | Planned:
     """Take the last change back ("undo") or make it again ("redo"); one made before `since` is only planned."""
     if note_changes.begun_since(engine, kind, since):
         return note_changes.step(engine, kind)

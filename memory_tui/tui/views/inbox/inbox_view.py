@@ -42,7 +42,7 @@ from memory_tui.tui.views.view import T, View
 from memory_tui.tui.widgets.rowlist import Line, RowList
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
     from memory_tui.inbox.entries import Action, Suggestion
     from memory_tui.tui.workers import Worked
@@ -418,7 +418,7 @@ class InboxView(QueueView):
         self.say(f"{error.message} {error.next_step}".strip())
         self.look()
 
-    def _made(self, one: Suggestion, done: Done) -> None:
+    def _made(self, one: Suggestion, done: AppliedChange) -> None:
         also = f" Others' changes of {', '.join(done.merged)} were kept too." if done.merged else ""
         self.drop(one)
         self.say(f"{done.change.title}: done.{also} u takes it back.")
@@ -452,7 +452,7 @@ class InboxView(QueueView):
         """Make the last change that was taken back again."""
         self._do(partial(inbox_proposal.stepped, kind="redo", since=self.home.started), partial(self._stepped, "redo"))
 
-    def _stepped(self, kind: str, outcome: Done | Planned | Decision) -> None:
+    def _stepped(self, kind: str, outcome: AppliedChange | Planned | Decision) -> None:
         def answered(answer: str | None) -> None:
             if answer == "yes":
                 self._do(partial(note_changes.step, kind=kind), partial(self._stepped, kind))

@@ -29,7 +29,7 @@ from memory_tui.tui.widgets.query import Box
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.curate.journal import Typing
     from memory_tui.curate.what_if import Effect, Move
     from memory_tui.engine.engine import Engine
@@ -343,12 +343,12 @@ class EditView(View):
         text = self._draft.restored(self._area.text)
         self._write(partial(note_changes.saved, path=self._path, before=self._before, text=text, draft=self._kept_as))
 
-    def _write(self, work: Callable[[Engine], Done]) -> None:
+    def _write(self, work: Callable[[Engine], AppliedChange]) -> None:
         self._writing = True
         self.home.bridge.writes += 1
         self.run(f"write {self.home.bridge.writes}", work, self._written, self._refused)
 
-    def _written(self, done: Done) -> None:
+    def _written(self, done: AppliedChange) -> None:
         self._forget()
         self._writing = False
         self._draft = None

@@ -24,7 +24,7 @@ from memory_tui.tui.widgets.note_side import DiffList
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.curate.journal import JournalEntry
 
 
@@ -194,7 +194,7 @@ class HistoryView(View):
             told,
         )
 
-    def _done(self, done: Done) -> None:
+    def _done(self, done: AppliedChange) -> None:
         self.say(f"{one_line(done.change.title)}.")
         self.home.bridge.look()
         self._look()

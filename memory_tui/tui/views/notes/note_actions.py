@@ -16,7 +16,7 @@ from memory_tui.tui.views.view import T
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
 
 ARCHIVE_DAYS = 90
@@ -34,7 +34,7 @@ _VERBS = {
 }
 
 
-def also(done: Done) -> str:
+def also(done: AppliedChange) -> str:
     """The sentence that tells of others' changes which are in the notes too, empty without any."""
     return f"Others' changes of {one_line(', '.join(done.merged))} were kept too. " if done.merged else ""
 
@@ -55,7 +55,7 @@ class CuratingView(NoteView):
 
         self.app.push_screen(Preview(planned, _VERBS.get(planned.change.kind, "Do it")), answered)
 
-    def apply(self, change: Change, then: Callable[[Done], None] | None = None) -> None:
+    def apply(self, change: Change, then: Callable[[AppliedChange], None] | None = None) -> None:
         """Make `change`; what it did is said."""
         self._write(note_changes.applied(change), then or self._made)
 
@@ -81,7 +81,7 @@ class CuratingView(NoteView):
         kept = f"What you wanted is kept as draft {conflict.draft}." if conflict.draft else ""
         self.app.push_screen(Resolve(conflict.views[0], kept), resolved)
 
-    def _made(self, done: Done) -> None:
+    def _made(self, done: AppliedChange) -> None:
         self.say(f"{one_line(done.change.title)}: done. {also(done)}u takes it back.")
         self.reader.drop_selection()
         self.home.bridge.look()
@@ -207,12 +207,12 @@ class CuratingView(NoteView):
         """At once for a change of this session; an older one is shown first."""
         since = self.home.started
 
-        def work(engine: Engine) -> Done | Planned:
+        def work(engine: Engine) -> AppliedChange | Planned:
             if note_changes.begun_since(engine, kind, since):
                 return note_changes.step(engine, kind)
             return note_changes.stepped(engine, kind)
 
-        def then(outcome: Done | Planned) -> None:
+        def then(outcome: AppliedChange | Planned) -> None:
             if isinstance(outcome, Planned):
                 self.app.push_screen(Preview(outcome, kind.capitalize()), answered)
             else:
@@ -224,7 +224,7 @@ class CuratingView(NoteView):
 
         self._write(work, then)
 
-    def _stepped(self, kind: str, done: Done) -> None:
+    def _stepped(self, kind: str, done: AppliedChange) -> None:
         way = "ctrl+r makes it again" if kind == "undo" else "u takes it back"
         self.say(f"{one_line(done.change.title)}. {also(done)}{way}.")
         self.home.bridge.look()
