@@ -142,7 +142,7 @@ def _recall_log(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     workspace = plan.choose(options(given)).workspace
-    place, marked = recall_log.recall_log_path(workspace), recalled_lines.place(workspace)
+    place, marked = recall_log.recall_log_path(workspace), recalled_lines.marks_path(workspace)
     if hasattr(given, "clear"):
         as_text.text(
             [

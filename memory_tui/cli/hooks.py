@@ -104,7 +104,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
 def _kept(note: Opening, host: HostLimit) -> str:
     from memory_tui.curate import budget
 
-    return budget.kept(note.text, host, Path(note.path).name)
+    return budget.in_prompt(note.text, host, Path(note.path).name)
 
 
 def _section(choices: Choices, mode: str, *, minimal: bool = False) -> str:

@@ -286,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stderr.isatty():
             # The line of progress, or what the terminal shows for ctrl+c, ends here.
             sys.stderr.write("\n")
-        stop_signals.say(stopped.number, stopped.more)
+        stop_signals.report(stopped.number, stopped.more)
         return stop_signals.exit_status(stopped.number)
     except MemoryTuiError as error:
         return _fail(error, as_json="--json" in words)

@@ -129,7 +129,7 @@ def _notebook(given: argparse.Namespace, engine: Engine) -> Notebook:
     elif hasattr(given, "labels"):
         found = judgments.parse(_text(given.labels), given.labels)
     else:
-        found = judgments.load(judgments.place(engine.plan.roots.workspace, engine.plan.own_named))
+        found = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
     return judgments.settled(found, engine.notes.read)
 
 

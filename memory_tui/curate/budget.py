@@ -107,7 +107,7 @@ def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Bud
     return _claude(text, host) if host.name == "claude-code" else _openclaw(text, host, name)
 
 
-def kept(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
+def in_prompt(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
     """`text` of the note `name` as OpenClaw puts it into a prompt: whole, or head and tail around its marker."""
     whole = text.rstrip(jsstring.WHITESPACE)
     length = jsstring.utf16_len(whole)

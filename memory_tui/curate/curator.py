@@ -23,7 +23,7 @@ from memory_tui.curate.atomic_swap import parent
 from memory_tui.curate.budget import HostLimit
 from memory_tui.curate.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.git import History
-from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, place
+from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, journal_folder
 from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.note_write import (
     RECENT_SECONDS,
@@ -138,7 +138,7 @@ class Curator:
         self.links = LinkIndex(roots)
         self.plan = Planner(roots, clock, hosts, self.links)
         self.git = History(roots.workspace)
-        self.journal = Journal(journal or place(roots.workspace))
+        self.journal = Journal(journal or journal_folder(roots.workspace))
         self._changed = changed
         self._pruned = 0.0
 

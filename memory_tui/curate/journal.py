@@ -74,7 +74,7 @@ class JournalEntry:
         return tuple(file.path for file in self.files)
 
 
-def place(workspace: Path) -> Path:
+def journal_folder(workspace: Path) -> Path:
     """The folder of the journal of `workspace`, in the user's state folder; two names of one folder share it."""
     import platformdirs
 

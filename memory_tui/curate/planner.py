@@ -152,7 +152,7 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
 
     Headings that have nothing left below them go too, but none that is a line of `keep`.
     """
-    from memory_tui.curate.promote import said
+    from memory_tui.curate.promote import heading_notes
 
     by_path: dict[str, list[Spot]] = defaultdict(list)
     for spot in spots:
@@ -164,7 +164,7 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
     for path, found in by_path.items():
         left, emptied = _without(found, keep)
         files.append(FileChange(path, found[0].data, left))
-        notes += said(emptied)
+        notes += heading_notes(emptied)
     what = ", ".join(str(spot) for found in by_path.values() for spot in found[:3])
     return Change(kind, title or f"Delete {what}", tuple(files), tuple(notes))
 

@@ -336,7 +336,7 @@ def serve(host: Host) -> None:
         """Leave at once: the thread that reads the input cannot be called back from it."""
         del frame
         host.close()
-        stop_signals.say(number)
+        stop_signals.report(number)
         os._exit(stop_signals.exit_status(number))
 
     with stop_signals.heard(stop):

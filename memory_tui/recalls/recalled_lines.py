@@ -41,7 +41,7 @@ class Marks:
     unread: int = 0
 
 
-def place(workspace: Path) -> Path:
+def marks_path(workspace: Path) -> Path:
     """Where the record of a workspace is; two names of one folder share it."""
     from memory_tui.recalls import recall_log
 

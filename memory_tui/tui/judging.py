@@ -302,7 +302,7 @@ def place(engine: Engine) -> Path:
     """Where the notebook of the workspace lies."""
     from memory_tui.tune import judgments
 
-    return judgments.place(engine.plan.roots.workspace, engine.plan.own_named)
+    return judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named)
 
 
 def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict[str, Case]]:

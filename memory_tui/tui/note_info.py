@@ -197,7 +197,7 @@ def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[Row],
     """Which lines of the note a person's questions recalled, by the record and since the app was opened."""
     from memory_tui.recalls import recalled_lines
 
-    place = recalled_lines.place(engine.plan.roots.workspace)
+    place = recalled_lines.marks_path(engine.plan.roots.workspace)
     try:
         found = _marked(str(place), _state(place))
     except MemoryTuiError as error:
@@ -360,7 +360,7 @@ def _write(workspace: Path, spans: tuple[Span, ...], at: float) -> str:
     from memory_tui.recalls import recalled_lines
 
     try:
-        recalled_lines.append(recalled_lines.place(workspace), spans, at)
+        recalled_lines.append(recalled_lines.marks_path(workspace), spans, at)
     except OSError as error:
         return f"The marks of this answer last until the app is closed: {error.strerror or error}."
     except MemoryTuiError as error:

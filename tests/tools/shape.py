@@ -389,8 +389,14 @@ def _forbidden(package: Package) -> set[str]:
     """Modules, classes, public functions and methods with a name that the glossary replaces."""
     modules = {name for name in package.trees if name.rpartition(".")[2] in FORBIDDEN}
     classes = {f"{module}.{node.name}" for module, node in package.classes() if node.name.lower() in FORBIDDEN}
-    functions = {f"{module}.{node.name}" for module, node in package.functions() if node.name in FORBIDDEN}
-    return modules | classes | functions
+    methods = {f"{name}.{item.name}" for name, items in package.methods() for item in items if item.name in FORBIDDEN}
+    functions = {
+        f"{module}.{node.name}"
+        for module, tree in package.trees.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in FORBIDDEN
+    }
+    return modules | classes | methods | functions
 
 
 RULES: dict[str, Callable[[Package], set[str]]] = {
