@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memory_tui.recalls.rerun import Rerun
 
 _PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
+_SWITCHES = ("read_only", "log_recalls", "no_prompts", "no_resources")
 
 
 def _declare_mcp(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +38,8 @@ def _declare_mcp(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write down what agents ask and get, on this machine only (or recall.log=true)",
     )
+    parser.add_argument("--no-prompts", action="store_true", help="offer no prompts (some hosts make tools of them)")
+    parser.add_argument("--no-resources", action="store_true", help="offer no resources (the same)")
     parser.add_argument(
         "--print-config",
         nargs="?",
@@ -61,15 +64,12 @@ def _declare_recall_log(parser: argparse.ArgumentParser) -> None:
 def _mcp(given: argparse.Namespace) -> int:
     if hasattr(given, "print_config"):
         return _print_config(given)
-    from memory_tui.mcp import sdk
-
     if sys.stdin.isatty():
         sys.stderr.write(
             "memory-tui: an agent starts this and speaks MCP to it; --print-config prints the entry for "
             "yours. Ctrl+C ends it.\n"
         )
-    sdk.load()
-    from memory_tui.mcp.host import Host, Wishes
+    from memory_tui.mcp.host import ServedMemory, ServerOptions
     from memory_tui.mcp.server import serve
 
     def open_memory() -> Engine:
@@ -78,13 +78,15 @@ def _mcp(given: argparse.Namespace) -> int:
         return Engine.open(options(given))
 
     serve(
-        Host(
+        ServedMemory(
             open_memory,
-            Wishes(
+            ServerOptions(
                 citations=getattr(given, "citations", None),
                 session_key=getattr(given, "session_key", ""),
                 max_injected_chars=getattr(given, "max_chars", None),
                 log=True if hasattr(given, "log_recalls") else None,
+                prompts=not hasattr(given, "no_prompts"),
+                resources=not hasattr(given, "no_resources"),
                 disabled=_disabled(given),
             ),
         )
@@ -129,7 +131,7 @@ def _arguments(given: argparse.Namespace) -> list[str]:
             words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
     for item in getattr(given, "set", ()):
         words += ["--set", item]
-    return words + [f"--{name.replace('_', '-')}" for name in ("read_only", "log_recalls") if hasattr(given, name)]
+    return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]
 
 
 # --- the log -------------------------------------------------------------------------------------------------------

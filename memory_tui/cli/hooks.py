@@ -15,9 +15,9 @@ from memory_tui.core.errors import MemoryTuiError, PathRefused, SettingError, Un
 if TYPE_CHECKING:
     from memory_tui.curate.budget import HostLimit
     from memory_tui.engine.engine import Engine
-    from memory_tui.hosts.claude_code import Event
+    from memory_tui.hosts.claude_code import HookCall
     from memory_tui.openclaw import flush
-    from memory_tui.openclaw.prompt import Opening
+    from memory_tui.openclaw.prompt import OpeningNote
     from memory_tui.plan import Choices
 
 
@@ -84,7 +84,7 @@ def _prompt(given: argparse.Namespace) -> int:
     return 0
 
 
-def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[Opening, ...]:
+def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
     from dataclasses import replace
 
     from memory_tui.curate import budget
@@ -101,7 +101,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
     return tuple(replace(note, text=text, cut=text != note.text) for note in found for text in [_kept(note, host)])
 
 
-def _kept(note: Opening, host: HostLimit) -> str:
+def _kept(note: OpeningNote, host: HostLimit) -> str:
     from memory_tui.curate import budget
 
     return budget.in_prompt(note.text, host, Path(note.path).name)
@@ -141,9 +141,9 @@ def _flush(given: argparse.Namespace) -> int:
     session = getattr(given, "session", "") or (transcript.stem if transcript else "")
     if not session:
         return _every(choices, given)
-    kept = sessions.kept_of(choices.agent, session, transcript)
+    kept = sessions.facts_of(choices.agent, session, transcript)
     if hasattr(given, "done"):
-        sessions.State(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
+        sessions.FlushMarks(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
         if hasattr(given, "json"):
             as_text.data({"session": session, "done": True})
         return 0
@@ -151,7 +151,7 @@ def _flush(given: argparse.Namespace) -> int:
     window = getattr(given, "context_window", 0) or sessions.window_of(choices.config, getattr(given, "model", ""))
     asked = _session(given, kept, transcript, flush.threshold(window, rules))
     may_write = not hasattr(given, "sandboxed") and sessions.writable(choices.config, session)
-    run = flush.Run(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
+    run = flush.AgentRun(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
     decision = flush.decide(rules, asked, run, window)
     turn = _turn(rules, choices, given) if decision.flush else None
     if hasattr(given, "json"):
@@ -167,7 +167,7 @@ def _session(given: argparse.Namespace, kept: object, transcript: Path | None, l
 
     from memory_tui.openclaw import flush, sessions
 
-    known = kept if isinstance(kept, sessions.Kept) else sessions.Kept()
+    known = kept if isinstance(kept, sessions.SessionFacts) else sessions.SessionFacts()
     if hasattr(given, "compactions"):
         known = replace(known, compactions=given.compactions)
     if hasattr(given, "tokens"):
@@ -184,7 +184,7 @@ def _session(given: argparse.Namespace, kept: object, transcript: Path | None, l
     )
 
 
-def _turn(rules: flush.Rules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
+def _turn(rules: flush.FlushRules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
     from memory_tui.openclaw import flush
 
     now = _now(choices, given)
@@ -282,7 +282,7 @@ def _claude_code(given: argparse.Namespace) -> int:
     return 0
 
 
-def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
+def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object]:
     from memory_tui.hosts import claude_code
     from memory_tui.openclaw import prompt as prompts
     from memory_tui.recalls import recalled_lines

@@ -108,7 +108,7 @@ def _finds_itself(engine: Engine) -> CheckOutcome:
 
 
 def _writer(engine: Engine) -> CheckOutcome:
-    from memory_tui.index import locks
+    from memory_tui.core import locks
 
     holder = locks.holder(engine.plan.index)
     if holder is None or not locks.is_alive(holder):

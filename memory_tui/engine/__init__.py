@@ -20,11 +20,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
     from memory_tui.plan import Options
 
-__all__ = ["Cancel", "Engine", "Options"]
+__all__ = ["Engine", "Options", "Stop"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
@@ -37,8 +37,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
         from memory_tui.plan import Options
 
         return Options
-    if name == "Cancel":
-        from memory_tui.index.connections import Cancel
+    if name == "Stop":
+        from memory_tui.core.cancel import Stop
 
-        return Cancel
+        return Stop
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

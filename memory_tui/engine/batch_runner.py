@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import BatchNews, Event, Noticed
@@ -21,31 +21,30 @@ if TYPE_CHECKING:
     from memory_tui.index.batch_jobs import Job, Terms
     from memory_tui.index.embedding import Manner
     from memory_tui.index.sync import SyncReport
-    from memory_tui.providers.batch import BatchService, Look
+    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.batch_format import JobStatus
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.protocol import Provider
 
 MOST_FAILURES = 2
 _DOWNLOADS = 3
-_LOOK_SECONDS = 0.2
+_JOIN_SECONDS = 0.2
 _DIRECTLY = "are sent directly"
 
 
-class Ask(Protocol):
-    """Calls a function with the write connection, on the writer's thread, and returns what it returns."""
-
-    def __call__(self, run: Callable[..., Any], /) -> Any: ...  # noqa: ANN401
+RunOnWriter = Callable[[Callable[..., Any]], Any]
+"""Calls a function with the write connection, on the writer's thread, and returns what it returns."""
 
 
 @dataclass(slots=True)
-class Tally:
+class JobResults:
     """What came of jobs since the last `join`: texts embedded, and texts that have to be sent directly."""
 
     embedded: int = 0
     left: int = 0
 
 
-def followed(report: SyncReport, rest: SyncReport) -> SyncReport:
+def combined(report: SyncReport, rest: SyncReport) -> SyncReport:
     """`report` of a sync whose jobs left something to be sent directly, which the sync of `rest` did."""
     return replace(
         report,
@@ -58,33 +57,34 @@ def followed(report: SyncReport, rest: SyncReport) -> SyncReport:
 
 
 class BatchRunner:
-    """The batch jobs of one engine. `again` asks for a sync, which sends directly what jobs could not embed; `manner`
-    tells how texts get to a provider.
+    """The batch jobs of one engine. `send_rest` asks for a sync, which sends directly what jobs could not embed;
+    `manner` tells how texts get to a provider.
     """
 
     def __init__(
         self,
         chain: Chain,
-        ask: Ask,
-        tell: Callable[[Event], None],
-        again: Callable[[], None],
+        on_writer: RunOnWriter,
+        emit: Callable[[Event], None],
+        send_rest: Callable[[], None],
         manner: Callable[[Provider | None], Manner],
     ) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
         self.waiting = 0
         """Texts that wait for a job, as last seen."""
-        self._chain, self._ask, self._tell, self._again, self._manner = chain, ask, tell, again, manner
+        self._chain, self._on_writer, self._emit, self._send_rest = chain, on_writer, emit, send_rest
+        self._manner = manner
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wanted = False
         self._closing = threading.Event()
         self._failures = 0
         self._direct: set[str] = set()
-        self._unseen: set[int] = set()
+        self._ignored: set[int] = set()
         self._downloads: dict[int, int] = {}
-        self._said: dict[int, tuple[str, int, str]] = {}
-        self._tally = Tally()
+        self._reported: dict[int, tuple[str, int, str]] = {}
+        self._results = JobResults()
 
     def terms(self) -> Terms | None:
         """When a sync leaves texts to jobs; None where it never does."""
@@ -104,15 +104,15 @@ class BatchRunner:
             self._wanted = True
             if service is None or self._closing.is_set() or self._thread is not None:
                 return
-            self._thread = threading.Thread(target=self._work, args=(service,), name="engine-batch", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(service,), name="engine-batch", daemon=True)
             self._thread.start()
 
-    def join(self) -> Tally:
+    def join(self) -> JobResults:
         """Wait until nothing is followed any more, or `close` is called; what came of it."""
         while (thread := self._thread) is not None and not self._closing.is_set():
-            thread.join(_LOOK_SECONDS)
-        tally, self._tally = self._tally, Tally()
-        return tally
+            thread.join(_JOIN_SECONDS)
+        results, self._results = self._results, JobResults()
+        return results
 
     def close(self) -> None:
         """Begin nothing more; calls under way end when the chain is closed."""
@@ -120,24 +120,24 @@ class BatchRunner:
 
     # --- the thread ------------------------------------------------------------------------------------------------
 
-    def _work(self, service: BatchService) -> None:
+    def _run(self, service: BatchService) -> None:
         try:
-            while self._taken():
+            while self._take_request():
                 while self._round(service) and (self.resident or service.jobs.wait):
-                    service.wait(self._pause(service))
-                if self.resident and self._tally.left:
-                    self._tally.left = 0
-                    self._again()
+                    service.wait(self._poll_pause(service))
+                if self.resident and self._results.left:
+                    self._results.left = 0
+                    self._send_rest()
         except Cancelled:
             return
         except MemoryTuiError as error:
-            self._tell(Noticed(time.time(), f"{error.message} {error.next_step}".rstrip()))
+            self._emit(Noticed(time.time(), f"{error.message} {error.next_step}".rstrip()))
         finally:
             with self._lock:
                 if self._thread is threading.current_thread():
                     self._thread = None
 
-    def _taken(self) -> bool:
+    def _take_request(self) -> bool:
         """Whether somebody asked for jobs to be followed since the last time; if not, the thread counts as gone."""
         with self._lock:
             wanted, self._wanted = self._wanted, False
@@ -154,7 +154,7 @@ class BatchRunner:
             elif len(running) < service.jobs.concurrency and self._submit(service, job):
                 running.append(job)
         for job in [job for job in self._open(service) if job.remote_id]:
-            self._look(service, job)
+            self._poll(service, job)
         return bool(self._open(service))
 
     def _open(self, service: BatchService) -> list[Job]:
@@ -162,11 +162,11 @@ class BatchRunner:
 
         if self._closing.is_set():
             raise Cancelled
-        found: list[Job] = self._ask(lambda store: batch_jobs.jobs(store, service.space))
+        found: list[Job] = self._on_writer(lambda store: batch_jobs.jobs(store, service.space))
         self.waiting = sum(job.texts for job in found)
-        return [job for job in found if (job.remote_id or job.ours) and job.id not in self._unseen]
+        return [job for job in found if (job.remote_id or job.ours) and job.id not in self._ignored]
 
-    def _pause(self, service: BatchService) -> float:
+    def _poll_pause(self, service: BatchService) -> float:
         from memory_tui.providers.batch import pause
 
         newest = max((job.submitted_at for job in self._open(service)), default=0.0)
@@ -180,7 +180,7 @@ class BatchRunner:
         from memory_tui.index import batch_jobs
 
         withheld = self._manner(self._chain.provider()).withheld
-        texts: list[tuple[str, str]] = self._ask(lambda store: batch_jobs.texts(store, job, withheld=withheld))
+        texts: list[tuple[str, str]] = self._on_writer(lambda store: batch_jobs.texts(store, job, withheld=withheld))
         if not texts:
             self._drop(job)
             return False
@@ -190,12 +190,12 @@ class BatchRunner:
             if not remote_id:
                 if not file_id:
                     file_id = service.upload(texts)
-                    self._ask(lambda store: batch_jobs.uploaded(store, job, file_id))
+                    self._on_writer(lambda store: batch_jobs.uploaded(store, job, file_id))
                 remote_id = service.create(file_id)
         except ProviderFailure as failure:
             self._not_submitted(job, failure)
             return False
-        self._ask(lambda store: batch_jobs.submitted(store, job, remote_id, service.settings.clock.now()))
+        self._on_writer(lambda store: batch_jobs.submitted(store, job, remote_id, service.settings.clock.now()))
         self._news(job._replace(remote_id=remote_id), "submitted", 0, f"to the batch service of {service.label}")
         return True
 
@@ -209,39 +209,39 @@ class BatchRunner:
         self._news(job, "failed", 0, failure.message)
         if job.file_id and failure.state not in UNSURE:
             # An earlier process sent the file, which may be gone by now.
-            self._ask(lambda store: batch_jobs.uploaded(store, job, ""))
+            self._on_writer(lambda store: batch_jobs.uploaded(store, job, ""))
         elif failure.state not in UNSURE or self._failures >= MOST_FAILURES:
             self._drop(job)
 
-    # --- looking ---------------------------------------------------------------------------------------------------
+    # --- polling ---------------------------------------------------------------------------------------------------
 
-    def _look(self, service: BatchService, job: Job) -> None:
+    def _poll(self, service: BatchService, job: Job) -> None:
         try:
-            look = service.look(job.remote_id)
-            if look.phase == "running" and self._late(service, job):
-                look = self._given_up(service, job)
+            look = service.status(job.remote_id)
+            if look.phase == "running" and self._overdue(service, job):
+                look = self._cancelled(service, job)
         except ProviderFailure as failure:
-            self._not_seen(job, failure)
+            self._poll_failed(job, failure)
             return
         if look.phase == "running":
             self._news(job, "running", look.done, "", look.total)
         else:
             self._end(service, job, look)
 
-    def _late(self, service: BatchService, job: Job) -> bool:
+    def _overdue(self, service: BatchService, job: Job) -> bool:
         return service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds
 
-    def _given_up(self, service: BatchService, job: Job) -> Look:
-        """The job after it was told to end: it may have results."""
+    def _cancelled(self, service: BatchService, job: Job) -> JobStatus:
+        """The job after it was cancelled: it may have results."""
         late = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
         try:
             service.cancel(job.remote_id)
         except ProviderFailure as failure:
             late = f"{late}, and could not be ended: {failure.message}"
-        look = service.look(job.remote_id)
+        look = service.status(job.remote_id)
         return look if look.phase != "running" else replace(look, phase="cancelled", why=late)
 
-    def _not_seen(self, job: Job, failure: ProviderFailure) -> None:
+    def _poll_failed(self, job: Job, failure: ProviderFailure) -> None:
         if failure.state is State.UNKNOWN_MODEL:
             self._failures += 1
             self._news(job, "failed", 0, f"{failure.message} Its texts {_DIRECTLY}.")
@@ -249,23 +249,23 @@ class BatchRunner:
         elif failure.state in PASSING:
             self._news(job, "running", 0, failure.message)
         else:
-            self._unseen.add(job.id)
+            self._ignored.add(job.id)
             self._news(job, "failed", 0, f"{failure.message} {failure.next_step} The job goes on and is remembered.")
 
-    def _end(self, service: BatchService, job: Job, look: Look) -> None:
+    def _end(self, service: BatchService, job: Job, look: JobStatus) -> None:
         """Store what a job that has ended brought; what it did not is sent directly."""
         from memory_tui.index import batch_jobs
 
-        got, told, why = 0, list[str](), look.why
+        got, errors, why = 0, list[str](), look.why
         try:
             for piece in service.fetch(look, job.identity.dims):
-                got += self._ask(lambda store, vectors=piece.vectors: batch_jobs.keep(store, job, vectors))
-                told += list(piece.errors.values())[:1]
+                got += self._on_writer(lambda store, vectors=piece.vectors: batch_jobs.keep(store, job, vectors))
+                errors += list(piece.errors.values())[:1]
         except ProviderFailure as failure:
-            if self._later(job, failure):
+            if self._fetch_later(job, failure):
                 return
             why = failure.message
-        self._tally.embedded += got
+        self._results.embedded += got
         left = self._drop(job)
         if left is None:
             return
@@ -273,14 +273,14 @@ class BatchRunner:
         self._failures = 0 if well else self._failures + 1
         kept = service.discard((job.file_id, *look.files))
         rest = f"{left:,} texts came back without a vector and {_DIRECTLY}" if left else ""
-        why = why or next(iter(told), "" if well else f"the job ended as {look.phase}")
+        why = why or next(iter(errors), "" if well else f"the job ended as {look.phase}")
         self._news(job, "done" if well else "failed", got, "; ".join(filter(None, (rest, why, kept))))
 
-    def _later(self, job: Job, failure: ProviderFailure) -> bool:
+    def _fetch_later(self, job: Job, failure: ProviderFailure) -> bool:
         """Whether results that could not be fetched may be fetched in a later round, or by a later engine."""
         tries = self._downloads[job.id] = self._downloads.get(job.id, 0) + 1
         if failure.state is State.BROKEN:
-            self._unseen.add(job.id)
+            self._ignored.add(job.id)
         elif failure.state not in PASSING or tries >= _DOWNLOADS:
             return False
         self._news(job, "running", 0, f"{failure.message} {failure.next_step}")
@@ -293,16 +293,16 @@ class BatchRunner:
         """
         from memory_tui.index import batch_jobs
 
-        left: list[str] | None = self._ask(lambda store: batch_jobs.forget(store, job))
+        left: list[str] | None = self._on_writer(lambda store: batch_jobs.forget(store, job))
         if left is None:
             return None
         self._direct.update(left)
-        self._tally.left += len(left)
+        self._results.left += len(left)
         return len(left)
 
     def _news(self, job: Job, stage: Any, done: int, detail: str, total: int = 0) -> None:  # noqa: ANN401
-        """Tell what happened, unless it is what was told last."""
-        said = (stage, done, detail)
-        if self._said.get(job.id) != said:
-            self._said[job.id] = said
-            self._tell(BatchNews(time.time(), job.remote_id, stage, done, total or job.texts, detail))
+        """Report what happened, unless it is what was reported last."""
+        news = (stage, done, detail)
+        if self._reported.get(job.id) != news:
+            self._reported[job.id] = news
+            self._emit(BatchNews(time.time(), job.remote_id, stage, done, total or job.texts, detail))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.index import locks
+from memory_tui.core import locks
 from memory_tui.index.connections import Readers
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class IndexChanges:
         """How many seconds it last took to find out everything about it."""
         self._due = 0.0
 
-    def shown(self, store: Store) -> None:
+    def mark_known(self, store: Store) -> None:
         """What `store` holds now is known."""
         self._known = _mark(store)
 

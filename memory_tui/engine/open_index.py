@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from memory_tui.core import locks
 from memory_tui.core.errors import IndexBusy, IndexDamaged
-from memory_tui.index import locks
 
 if TYPE_CHECKING:
     from memory_tui.index import integrity
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class IndexOpener:
-    """Opens and closes the index of `plan`; `tell` hears each of `notices` once."""
+    """Opens and closes the index of `plan`; `emit` hears each of `notices` once."""
 
-    def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
+    def __init__(self, plan: Plan, emit: Callable[[str], None]) -> None:
         from memory_tui.index import index_file
 
         self.path = index_file.find(plan.index)
@@ -26,7 +26,7 @@ class IndexOpener:
         self.notices: list[str] = []
         self.opened = False
         self._plan = plan
-        self._tell = tell
+        self._emit = emit
         self._last: tuple[int, int] | None = None
         self._sealed: integrity.Seal | None = None
 
@@ -41,10 +41,10 @@ class IndexOpener:
         if damage:
             self._move_aside(damage)
         sealed = integrity.is_beside(self.path)
-        worry = "" if damage else self._worry()
+        suspicion = "" if damage else self._suspicion()
         store = self._store(lambda: sealed or self.expected())
-        if worry:
-            store = self._doubted(store, worry)
+        if suspicion:
+            store = self._checked(store, suspicion)
         self._sweep()
         self.opened = True
         return store
@@ -69,16 +69,16 @@ class IndexOpener:
 
         return run
 
-    def _doubted(self, store: Store, worry: str) -> Store:
+    def _checked(self, store: Store, suspicion: str) -> Store:
         """The index, once it was read from end to end; another one where this one is damaged."""
         from memory_tui.index import index_write, integrity
 
-        problems = [worry] if worry == integrity.DAMAGED else integrity.problems(store)
+        problems = [suspicion] if suspicion == integrity.DAMAGED else integrity.problems(store)
         if problems:
             self.close(store, whole=False)
             self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
             return self._store(lambda: True)
-        if worry != integrity.UNCLOSED and (recipe := store.recipe()) is not None:
+        if suspicion != integrity.UNCLOSED and (recipe := store.recipe()) is not None:
             # Whole, and yet not as it was closed: every note is read and cut again, its vectors are reused.
             index_write.reset(store, recipe)
         return store
@@ -92,7 +92,7 @@ class IndexOpener:
     def _store(self, expected: Callable[[], bool]) -> Store:
         from memory_tui.index.store import Store
 
-        said = len(self.notices)
+        known = len(self.notices)
         store = Store.open(
             self._plan.index,
             use_vec0=self._plan.settings.on("store.vector.enabled"),
@@ -100,11 +100,11 @@ class IndexOpener:
             expected=expected,
         )
         self.path = store.path
-        for text in self.notices[said:]:
-            self._tell(text)
+        for text in self.notices[known:]:
+            self._emit(text)
         return store
 
-    def _worry(self) -> str:
+    def _suspicion(self) -> str:
         """Why the file should be checked before it is trusted; empty for a new one and one that others use."""
         from memory_tui.index import integrity
 
@@ -116,7 +116,7 @@ class IndexOpener:
         if there:
             return broken
         if self._last is not None or broken != integrity.UNCLOSED:
-            self._say(f"The index {path} was deleted or emptied; it is made again from the notes.")
+            self._report(f"The index {path} was deleted or emptied; it is made again from the notes.")
         return ""
 
     def _sweep(self) -> None:
@@ -125,7 +125,7 @@ class IndexOpener:
 
         if not self.opened:
             for text in integrity.sweep(self.path, time.time()):
-                self._tell(text)
+                self._emit(text)
 
     def _shared(self) -> bool:
         """Whether another process has the index open to keep or to write it."""
@@ -133,21 +133,20 @@ class IndexOpener:
         return any(who is not None and not who.ours for who in others)
 
     def _move_aside(self, why: str) -> None:
-
         from memory_tui.index import index_file
 
-        with self._held():
+        with self._lock():
             # Another process may have done it meanwhile: then there is another file.
             if self._last is not None and index_file.file_at(self.path) == self._last:
-                kept = index_file.move_aside(self.path)
-                self._say(f"{why} It was kept as {kept}, and is made again from the notes.")
+                copy = index_file.move_aside(self.path)
+                self._report(f"{why} It was kept as {copy}, and is made again from the notes.")
 
-    def _held(self) -> locks.WriterLock:
-        held = locks.WriterLock.acquire(self.path)
-        if held is None:
+    def _lock(self) -> locks.WriterLock:
+        lock = locks.WriterLock.acquire(self.path)
+        if lock is None:
             raise IndexBusy(f"Another process is writing {self.path}.", "Try again when it has finished.")
-        return held
+        return lock
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self.notices.append(text)
-        self._tell(text)
+        self._emit(text)

@@ -11,19 +11,20 @@ from typing import Any
 
 import apsw
 
-from memory_tui.index import database, disk_usage, embedding, locks
+from memory_tui.core import locks
+from memory_tui.core.locks import Role
+from memory_tui.index import database, disk_usage
 from memory_tui.index.database import OFF, Vec0, ability
 from memory_tui.index.disk_usage import FileSize
-from memory_tui.index.embedding import Refused, Withheld
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.index_write import VEC0_FROM
-from memory_tui.index.locks import Role
 from memory_tui.index.mass_deletion import Shrink
 from memory_tui.index.store import Store
 from memory_tui.plan import Plan
 from memory_tui.providers.chain_member import LinkState
 from memory_tui.providers.serving import Who
 from memory_tui.search.trace import Notice
+from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace.notes import Document, shown_day
 from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import PathVerdict
@@ -123,7 +124,7 @@ class Status:
     """Every file of the index, what is being made beside it and what was moved aside included."""
     withheld: tuple[Withheld, ...] = ()
     """Chunks that are not sent to the provider, because they look like secrets."""
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[Rejected, ...] = ()
     """Chunks that the provider made no vector of, and why."""
     links: tuple[LinkState, ...] = ()
     """Every provider that was looked at, with its last error and how long its last call took."""
@@ -260,8 +261,8 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
 
 def _kept_back(store: Store) -> dict[str, str]:
     """What is to be said, by path, of chunks that are not sent to the provider, and of those it refused."""
-    found: dict[str, list[Withheld | Refused]] = {}
-    kept: list[Withheld | Refused] = [*embedding.withheld_in(store), *embedding.rejected_in(store)]
+    found: dict[str, list[Withheld | Rejected]] = {}
+    kept: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
     for chunk in kept:
         found.setdefault(chunk.path, []).append(chunk)
     return {
@@ -316,7 +317,7 @@ def status(
     identity = store.identity()
     settings = plan.settings
     vec0 = ability() if settings.on("store.vector.enabled") else OFF
-    refused = tuple(embedding.rejected_in(store))
+    refused = tuple(store.rejected())
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,
@@ -372,14 +373,14 @@ def status(
         keeper=writing(store.path, "keeper"),
         writer=writing(store.path, "lock"),
         storage=disk_usage.files(store.path),
-        withheld=tuple(embedding.withheld_in(store)),
+        withheld=tuple(store.withheld()),
         refused=refused,
         links=supplied.links,
         roots=roots,
     )
 
 
-def _refused(chunks: Sequence[Refused]) -> list[Notice]:
+def _refused(chunks: Sequence[Rejected]) -> list[Notice]:
     """How many chunks have no vector because the provider refused them, and why."""
     if not chunks:
         return []
@@ -408,7 +409,7 @@ def _compared_by(store: Store, vec0: Vec0) -> str:
 
 
 def _full_text(store: Store) -> dict[str, Any]:
-    tokenizer, reason = store.full_text(), database.fts5()
+    tokenizer, reason = store.words.cut(), store.words.missing()
     return {
         "enabled": True,
         "available": bool(tokenizer),

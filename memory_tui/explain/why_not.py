@@ -33,8 +33,6 @@ from memory_tui.explain.verdicts import (
     UnreadableFile,
     WordsOff,
 )
-from memory_tui.index.freshness import FileState, compare
-from memory_tui.index.store import Store
 from memory_tui.search.evidence import Evidence, Postings, Rows, Side
 from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.rank import rank
@@ -50,9 +48,11 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
+from memory_tui.source.note_state import FileState, difference, state_of
+from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import PathVerdict, Roots, scan, why_path
-from memory_tui.workspace.scan import Found, Scan
+from memory_tui.workspace.scan import Found
 
 
 def side_of(evidence: Evidence, settings: Settings) -> Side:
@@ -369,14 +369,14 @@ def parse(typed: str) -> tuple[str, int | None]:
     return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
 
 
-def look(roots: Roots, store: Store, path: str, line: int | None) -> Place:
+def look(roots: Roots, store: ChunkSource, path: str, line: int | None) -> Place:
     """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is."""
     found, gate = _found(roots, store, path)
     stored = found.path if isinstance(found, Found) else found
     row = store.file(stored)
     if isinstance(found, Found):
-        states = compare(Scan((found,), ()), {stored: row} if row else {}).stale
-        gate = _state_gate(states[stored]) if states else None
+        state = state_of(found, row, difference(found, row), None)
+        gate = _state_gate(state) if state else None
     chunks = (
         tuple(
             ChunkRef(c.rowid, c.chunk_id, stored, row.source, c.start_line, c.end_line)
@@ -398,7 +398,7 @@ def look(roots: Roots, store: Store, path: str, line: int | None) -> Place:
     return Place(stored, line, held, store.texts([c.rowid for c in held]), None if stale and held else gate, remark)
 
 
-def _found(roots: Roots, store: Store, path: str) -> tuple[Found | str, FileGate | None]:
+def _found(roots: Roots, store: ChunkSource, path: str) -> tuple[Found | str, FileGate | None]:
     """The note on disk, or the stored path it would have with the rule that keeps it out."""
     try:
         note = workspace_roots.located(roots, path)
@@ -439,7 +439,7 @@ def _lines(roots: Roots, found: Found) -> list[str]:
 
 
 def _holding(
-    store: Store, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
+    store: ChunkSource, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
 ) -> tuple[ChunkRef, ...]:
     """The chunks of an older text that hold the line `wanted` of the new one; of a blank line those of its number."""
     if not wanted.strip():

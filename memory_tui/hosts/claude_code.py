@@ -20,7 +20,7 @@ COMMAND = "memory-tui hook claude-code"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class HookCall:
     """One call of a hook; `why` is its source, trigger or reason, empty where it says none."""
 
     name: str
@@ -30,7 +30,7 @@ class Event:
     why: str
 
 
-def event(text: str) -> Event:
+def event(text: str) -> HookCall:
     """The event in what a hook reads from its standard input. Raises QueryError."""
     try:
         data = json.loads(text)
@@ -42,7 +42,7 @@ def event(text: str) -> Event:
             f"Register it for {', '.join(EVENTS)}: {COMMAND} --settings shows how.",
         )
     transcript = _text(data, "transcript_path")
-    return Event(
+    return HookCall(
         str(data["hook_event_name"]),
         _text(data, "session_id") or "unknown",
         Path(transcript).expanduser() if transcript else None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled
-from memory_tui.inbox.entries import Action, DatedNote, Passage, Statement, Suggestion, digest, statements
+from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,7 +76,7 @@ _OUTPUT = (
 )
 
 
-def passed(entry: Statement, today: dt.date) -> str:
+def passed(entry: NoteItem, today: dt.date) -> str:
     """Why what an entry of a lasting note says about time is over, as a sentence; empty where it is not."""
     if entry.note.day is not None or entry.fenced:
         return ""
@@ -102,7 +102,7 @@ def _ahead(text: str) -> dt.date | None:
     return max(days, default=None)
 
 
-def dead(entry: Statement, exists: Callable[[str], bool]) -> str:
+def dead(entry: NoteItem, exists: Callable[[str], bool]) -> str:
     """Which path an entry names that is not there; empty where all are. `exists` tells of paths from the workspace.
 
     A path of this machine counts only where the folder above its parent is there: notes also speak of other machines.
@@ -122,7 +122,7 @@ def dead(entry: Statement, exists: Callable[[str], bool]) -> str:
     return ""
 
 
-def output(entry: Statement) -> str:
+def output(entry: NoteItem) -> str:
     """Why an entry looks like the output of a tool, in words; empty where it does not."""
     return next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
 
@@ -182,22 +182,22 @@ class InboxInputs:
 
 
 class Examination:
-    """One run of the checks: the inputs, their statements, whether to stop."""
+    """One run of the checks: the inputs, their items, whether to stop."""
 
     def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool]) -> None:
         self.inputs = inputs
         self.stopped = stopped
-        self.statements = [one for note in inputs.notes for one in statements(note)]
+        self.items = [one for note in inputs.notes for one in note_items(note)]
 
     @cached_property
     def outputs(self) -> dict[int, str]:
-        """Number of a statement in `statements` -> why it looks like the output of a tool."""
-        found = ((at, output(one)) for at, one in enumerate(self.statements))
+        """Number of an item in `items` -> why it looks like the output of a tool."""
+        found = ((at, output(one)) for at, one in enumerate(self.items))
         return {at: reason for at, reason in found if reason}
 
-    def memories(self) -> Iterator[Statement]:
-        """Yield the statements that do not look like the output of a tool."""
-        return (one for at, one in enumerate(self.statements) if at not in self.outputs)
+    def memories(self) -> Iterator[NoteItem]:
+        """Yield the items that do not look like the output of a tool."""
+        return (one for at, one in enumerate(self.items) if at not in self.outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +214,12 @@ class InboxCheck:
     find: Callable[[Examination, InboxCheck], Iterator[Suggestion]]
 
 
-def _suggestion(check: InboxCheck, one: Statement, reason: str, other: Statement | None = None) -> Suggestion:
+def _suggestion(check: InboxCheck, one: NoteItem, reason: str, other: NoteItem | None = None) -> Suggestion:
     twin = None if other is None else _passage(other)
     return Suggestion(check.kind, _passage(one), reason, check.actions, digest(one.text), twin)
 
 
-def _passage(one: Statement) -> Passage:
+def _passage(one: NoteItem) -> Passage:
     return Passage(one.note.path, one.first, one.last, masked(one.text))
 
 
@@ -256,14 +256,14 @@ def _bad_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 def _exact_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     from memory_tui.inbox.duplicates import same
 
-    for keep, drop in same(run.statements):
+    for keep, drop in same(run.items):
         yield _suggestion(check, drop, f"{_passage(keep)} says the same.", keep)
 
 
 def _near_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     from memory_tui.inbox.duplicates import nearly_same
 
-    for keep, drop in nearly_same(run.statements, run.stopped):
+    for keep, drop in nearly_same(run.items, run.stopped):
         yield _suggestion(check, drop, f"{_passage(keep)} says nearly the same.", keep)
 
 
@@ -299,7 +299,7 @@ def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 
 def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for one in run.statements:
+    for one in run.items:
         first, last = run.inputs.over.get(one.note.path, (0, 0))
         if first and one.last >= first and (one.first <= last or not last):
             until = f"to line {last}" if last else "on"
@@ -308,7 +308,7 @@ def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for at, reason in run.outputs.items():
-        yield _suggestion(check, run.statements[at], f"It looks like output of a tool: {reason}.")
+        yield _suggestion(check, run.items[at], f"It looks like output of a tool: {reason}.")
 
 
 def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:

@@ -15,7 +15,7 @@ from rapidfuzz import fuzz
 
 from memory_tui.core.errors import Cancelled
 from memory_tui.core.tokens import segmented
-from memory_tui.inbox.entries import Statement
+from memory_tui.inbox.entries import NoteItem
 
 SHORTEST = 20
 """Characters of what is compared; shorter entries repeat by chance."""
@@ -33,9 +33,9 @@ _CLOSE = 0.9
 _BLOCK = 1024
 
 
-def same(found: Sequence[Statement]) -> Iterator[tuple[Statement, Statement]]:
+def same(found: Sequence[NoteItem]) -> Iterator[tuple[NoteItem, NoteItem]]:
     """Pairs (to keep, to remove) of entries that are word for word the same."""
-    groups: dict[str, list[Statement]] = defaultdict(list)
+    groups: dict[str, list[NoteItem]] = defaultdict(list)
     for entry in found:
         if len(entry.plain) >= SHORTEST and not entry.fenced:
             groups[entry.plain].append(entry)
@@ -46,8 +46,8 @@ def same(found: Sequence[Statement]) -> Iterator[tuple[Statement, Statement]]:
 
 
 def nearly_same(
-    found: Sequence[Statement], stopped: Callable[[], bool] = lambda: False
-) -> Iterator[tuple[Statement, Statement]]:
+    found: Sequence[NoteItem], stopped: Callable[[], bool] = lambda: False
+) -> Iterator[tuple[NoteItem, NoteItem]]:
     """Pairs (to keep, to remove) that differ in little; those that differ in numbers alone are measurements.
 
     Raises Cancelled when `stopped` says so.
@@ -144,7 +144,7 @@ def _spread(rows: npt.NDArray[np.float32], bounds: Sequence[tuple[int, int]]) ->
     return float(mean), float(max(0.0, squares / pairs - mean * mean) ** 0.5)
 
 
-def _rank(entry: Statement) -> tuple[bool, int, str, int]:
+def _rank(entry: NoteItem) -> tuple[bool, int, str, int]:
     """Which of two twins stays: one of a lasting note, else the newest, else the first."""
     day = entry.note.day
     return day is not None, -day.toordinal() if day else 0, entry.note.path, entry.first

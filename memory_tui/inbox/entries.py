@@ -70,7 +70,7 @@ class DatedNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class NoteItem:
     """A list item, paragraph or fenced block on lines `first` to `last`; `plain` is its text for comparing."""
 
     note: DatedNote
@@ -81,7 +81,7 @@ class Statement:
     fenced: bool = False
 
 
-def statements(note: DatedNote) -> Iterator[Statement]:
+def note_items(note: DatedNote) -> Iterator[NoteItem]:
     """Yield the list items, paragraphs and fenced blocks of a note in order; a heading is none of them."""
     texts = [line.removesuffix("\r") for line in note.text.removeprefix("\ufeff").split("\n")]
     start, fence = 0, ""
@@ -89,24 +89,24 @@ def statements(note: DatedNote) -> Iterator[Statement]:
         mark = FENCE.match(text)
         if fence:
             if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
-                yield _statement(note, texts, start, number, fenced=True)
+                yield _item(note, texts, start, number, fenced=True)
                 start, fence = 0, ""
         elif mark:
             if start:
-                yield _statement(note, texts, start, number - 1)
+                yield _item(note, texts, start, number - 1)
             start, fence = number, mark[1]
         elif not text.strip() or HEADING.match(text):
             if start:
-                yield _statement(note, texts, start, number - 1)
+                yield _item(note, texts, start, number - 1)
             start = 0
         elif start and ITEM.match(text):
-            yield _statement(note, texts, start, number - 1)
+            yield _item(note, texts, start, number - 1)
             start = number
         elif not start:
             start = number
     if start:
         last = max(number for number, text in enumerate(texts, 1) if text.strip())
-        yield _statement(note, texts, start, last, fenced=bool(fence))
+        yield _item(note, texts, start, last, fenced=bool(fence))
 
 
 def plain(text: str) -> str:
@@ -116,6 +116,6 @@ def plain(text: str) -> str:
     return " ".join(said.lower().split())
 
 
-def _statement(note: DatedNote, texts: Sequence[str], first: int, last: int, *, fenced: bool = False) -> Statement:
+def _item(note: DatedNote, texts: Sequence[str], first: int, last: int, *, fenced: bool = False) -> NoteItem:
     text = "\n".join(texts[first - 1 : last])
-    return Statement(note, first, last, text, plain(text), fenced)
+    return NoteItem(note, first, last, text, plain(text), fenced)

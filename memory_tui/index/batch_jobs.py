@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memory_tui.core.locks import Holder, is_alive, process_start
 from memory_tui.index import index_write
 from memory_tui.index.embedding import RECENT, sendable, since
-from memory_tui.index.locks import Holder, is_alive, process_start
 from memory_tui.index.store import UNCLAIMED, Store
 from memory_tui.providers.protocol import Identity, Vectors
 

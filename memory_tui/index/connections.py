@@ -17,35 +17,6 @@ if TYPE_CHECKING:
     from memory_tui.index.store import Store
 
 
-class Cancel:
-    """Lets whoever waits for a search give it up from another thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._stop: Callable[[], None] | None = None
-        self._asked = False
-
-    def cancel(self) -> None:
-        """Stop the search; it raises Cancelled."""
-        with self._lock:
-            self._asked = True
-            if self._stop is not None:
-                self._stop()
-
-    @contextmanager
-    def around(self, stop: Callable[[], None]) -> Iterator[None]:
-        """While inside, `cancel` calls `stop`. Raises Cancelled when it was called before."""
-        with self._lock:
-            if self._asked:
-                raise Cancelled
-            self._stop = stop
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._stop = None
-
-
 class Readers:
     """Borrowed connections to an index; `expected` tells whether what lies in its place unreadable is, or was, ours."""
 

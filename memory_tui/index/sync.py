@@ -17,12 +17,13 @@ from memory_tui.core.settings import Settings
 from memory_tui.index import database, embedding, index_write, rebuild, schema
 from memory_tui.index.batch_jobs import Terms
 from memory_tui.index.embedding import HERE, Manner
-from memory_tui.index.freshness import PATIENT, Thresholds, difference
+from memory_tui.index.freshness import PATIENT
 from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync_run import Orders, Run, Stop
 from memory_tui.providers.protocol import Identity, Provider
+from memory_tui.source.note_state import Thresholds, difference
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.roots import scan as look

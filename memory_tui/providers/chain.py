@@ -376,9 +376,9 @@ class Chain:
 
     def _automatic(self) -> list[Link]:
         found: list[Link] = []
-        for name in registry.AUTOMATIC:
+        for name in registry.automatic():
             # What was said about endpoint and key is for one provider, and must not be sent to another one.
-            taken = any(link.name in registry.REMOTE for link in found) or any(
+            taken = any(registry.sends(link.name) for link in found) or any(
                 not state.agreed for state in self._passed_over
             )
             settings = self.settings.for_provider(name) if taken else replace(self.settings, requested=name)

@@ -127,11 +127,6 @@ def citation(path: str, start: int, end: int) -> str:
     return f"{path}#L{start}" if start == end else f"{path}#L{start}-L{end}"
 
 
-def cited(snippet: str, source: str) -> str:
-    """`snippet` with its source below it."""
-    return f"{jsstring.trim(snippet)}\n\nSource: {source}"
-
-
 _QUERY_CELLS = 60
 
 

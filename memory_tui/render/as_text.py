@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.noise import NoiseFloor, Trade
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
-    from memory_tui.openclaw.compare import Comparison
+    from memory_tui.openclaw.compare import IndexComparison
     from memory_tui.openclaw.host_index import TheirProblem
     from memory_tui.plan import Survey
     from memory_tui.search.evidence import Evidence
@@ -39,7 +39,7 @@ _ERAS: Mapping[str, str] = {
 }
 
 
-def statements(value: Comparison) -> Iterator[tuple[str, str]]:
+def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
     """Label and words of everything that is known of the whole index."""
     from memory_tui.explain import wording
 
@@ -61,7 +61,7 @@ def statements(value: Comparison) -> Iterator[tuple[str, str]]:
         yield "Revision", str(value.revision)
 
 
-def objections(value: Comparison) -> Iterator[tuple[str, str]]:
+def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
     """Label and words of what is not as the configuration asks, and of what a person has to know besides."""
     for mismatch in value.mismatches:
         yield "Not as configured", f"{mismatch.code} is {mismatch.theirs}, wanted: {mismatch.wanted}"
@@ -539,7 +539,7 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
         _print(one_line(value.index))
 
 
-def comparison(value: Comparison | TheirProblem, *, as_json: bool) -> None:
+def comparison(value: IndexComparison | TheirProblem, *, as_json: bool) -> None:
     """What OpenClaw's own index holds of the notes, or why it cannot be told."""
     from memory_tui.explain import trace_json
 
@@ -553,7 +553,7 @@ def comparison(value: Comparison | TheirProblem, *, as_json: bool) -> None:
             _print(f"Tables: {one_line(', '.join(value.tables))}")
 
 
-def _compared(value: Comparison) -> None:
+def _compared(value: IndexComparison) -> None:
 
     for label, text in statements(value):
         _print(f"{label + ':':<16}{one_line(text)}")

@@ -86,7 +86,7 @@ def size_word(size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class PartStatus:
     """One part of the machinery: its name in words, whether it works, and why not."""
 
     words: str
@@ -114,10 +114,10 @@ class Facts:
     pending: tuple[Item, ...]
     failed: tuple[Item, ...]
     left_out: tuple[Item, ...]
-    vector: Health
-    text: Health
+    vector: PartStatus
+    text: PartStatus
     who: Who
-    provider: Health
+    provider: PartStatus
     requested: str
     model: str
     watching: bool
@@ -222,9 +222,9 @@ def gather(engine: Engine) -> Facts:
         failed=(*status.freshness.failed, *status.freshness.unsettled, *status.freshness.missing),
         left_out=status.freshness.left_out,
         vector=_vector(status),
-        text=Health("fts5", bool(status.fts["available"]), str(status.fts["engine"])),
+        text=PartStatus("fts5", bool(status.fts["available"]), str(status.fts["engine"])),
         who=who,
-        provider=Health(who.label, who.fine, who.detail if who.fine else who.reason),
+        provider=PartStatus(who.label, who.fine, who.detail if who.fine else who.reason),
         requested=f"{status.requested_provider} ({status.provider_origin})",
         model=who.model or status.model,
         watching=status.watching,
@@ -269,13 +269,13 @@ def _aging(engine: Engine) -> Aging:
     )
 
 
-def _vector(status: Status) -> Health:
+def _vector(status: Status) -> PartStatus:
     if status.chunks and not status.embedded:
-        return Health("no vectors", True, "nothing is embedded")
+        return PartStatus("no vectors", True, "nothing is embedded")
     dims = f" {status.vector['dims']}d" if status.vector["dims"] else ""
     engine = str(status.vector["engine"])
     # sqlite-vec may work and still have nothing to do: small indexes have no vec0 table.
-    return Health(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
+    return PartStatus(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
 
 
 def _mode(status: Status) -> Mode:

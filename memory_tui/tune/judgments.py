@@ -21,9 +21,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from memory_tui.config.places import own_path
-from memory_tui.core import atomic
+from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
-from memory_tui.index import locks
 from memory_tui.search.trace import ChunkRef
 from memory_tui.workspace.notes import Document
 

@@ -15,8 +15,8 @@ import pytest
 
 from memory_tui.core import events
 from memory_tui.core.errors import IndexUnavailable
+from memory_tui.core.locks import Keeping
 from memory_tui.engine.engine import Engine
-from memory_tui.index.locks import Keeping
 from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG

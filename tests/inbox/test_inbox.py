@@ -23,7 +23,7 @@ from memory_tui.inbox import checks, duplicates
 from memory_tui.inbox import entries as inbox_entries
 from memory_tui.inbox import examine as inbox_examine
 from memory_tui.inbox.checks import BY_KIND, Chunks, InboxInputs
-from memory_tui.inbox.entries import DatedNote, Suggestion, plain, statements
+from memory_tui.inbox.entries import DatedNote, Suggestion, note_items, plain
 from memory_tui.inbox.examine import examine
 from memory_tui.plan import Options
 
@@ -47,7 +47,7 @@ def found(*notes: DatedNote, **more: object) -> dict[str, list[Suggestion]]:
 
 def test_a_note_is_read_as_the_things_it_says() -> None:
     text = "# Title\n\nA paragraph\nof two lines\n- one\n  more of it\n- two\n\n```\ncode\n\nmore\n```\nlast\n"
-    got = [(entry.first, entry.last, entry.fenced) for entry in statements(note(text))]
+    got = [(entry.first, entry.last, entry.fenced) for entry in note_items(note(text))]
     assert got == [(3, 4, False), (5, 6, False), (7, 7, False), (9, 13, True), (14, 14, False)]
 
 
@@ -55,7 +55,7 @@ def test_a_note_is_read_as_the_things_it_says() -> None:
 def test_entries_are_lines_of_the_note_in_order(text: str) -> None:
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     last = 0
-    for entry in statements(note(text)):
+    for entry in note_items(note(text)):
         assert last < entry.first <= entry.last <= len(lines)
         assert entry.text == "\n".join(lines[entry.first - 1 : entry.last])
         assert entry.text.strip()

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from memory_tui.core.errors import PathRefused
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.engine.engine import Engine
-from memory_tui.index import freshness
-from memory_tui.index.freshness import Growth, Thresholds, compare, due
+from memory_tui.index.freshness import compare
 from memory_tui.index.sync import sync
 from memory_tui.plan import Options
+from memory_tui.source import note_state
+from memory_tui.source.note_state import Growth, Thresholds, due
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
 from tests.support.index import Memory
@@ -165,7 +166,7 @@ def test_a_transcript_that_shrank_counts_whole(memory) -> None:
     memory.run("cli")
     memory.told("a.jsonl", CONVERSATION)
     found = next(n for n in scan(memory.roots).found if n.source == transcripts.SOURCE)
-    grown = freshness.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
+    grown = note_state.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
     assert grown == Growth(len(CONVERSATION), 5)
 
 

@@ -315,7 +315,7 @@ def test_trigrams_find_parts_of_words(place) -> None:
     assert paths(trace) == ["memory/2026-11-02.md"]
     assert asked(place, "デプロイ戦略", provider="none", **{"store.fts.tokenizer": "trigram"}).recalled
     with closing(Store.open(place / "index.sqlite")) as store:
-        assert store.full_text() == "trigram"
+        assert store.words.cut() == "trigram"
         assert integrity(store) == []
 
 

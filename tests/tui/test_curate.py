@@ -65,10 +65,10 @@ async def to_line(pilot: Pilot[int], path: str, text: str) -> None:
     assert isinstance(view, BrowseView)
     view.go_to(path)
     await settled(pilot)
-    view.reader.focus()
-    assert view.reader.page is not None
-    row = next(row for row, line in enumerate(view.reader.page.lines) if text in line)
-    view.reader.go_to_line(row + 1)
+    view.pane.reader.focus()
+    assert view.pane.reader.page is not None
+    row = next(row for row, line in enumerate(view.pane.reader.page.lines) if text in line)
+    view.pane.reader.go_to_line(row + 1)
     await settled(pilot)
 
 
@@ -176,17 +176,17 @@ def test_a_note_in_the_trash_is_not_shown_any_more_and_is_shown_again_when_it_is
         for path in (f"memory/{dated[0]}", "memory/house.md", f"memory/{dated[-3]}"):
             assert view.listed.reveal(path)
             await settled(pilot)
-            assert view.reader.page is not None
-            assert view.reader.page.path == path
+            assert view.pane.reader.page is not None
+            assert view.pane.reader.page.path == path
             await press(pilot, "d", "y")
-            await until(lambda path=path: view.reader.page is None or view.reader.page.path != path)
+            await until(lambda path=path: view.pane.reader.page is None or view.pane.reader.page.path != path)
             at = view.listed.file
             shown = at.path if at is not None else None
-            await until(lambda shown=shown: (view.reader.page.path if view.reader.page else None) == shown)
+            await until(lambda shown=shown: (view.pane.reader.page.path if view.pane.reader.page else None) == shown)
             if at is None:
-                assert f"There is no {path} any more." in view.reader._said
+                assert f"There is no {path} any more." in view.pane.reader._said
             await press(pilot, "u")
-            await until(lambda path=path: view.reader.page is not None and view.reader.page.path == path)
+            await until(lambda path=path: view.pane.reader.page is not None and view.pane.reader.page.path == path)
             assert view.listed.file is not None
             assert view.listed.file.path == path
 

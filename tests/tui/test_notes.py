@@ -216,7 +216,7 @@ def test_what_is_known_of_a_note_follows_the_index(workspace: Path) -> None:
         assert "memory/empty.md  empty" in text_of(app)
         assert about(app).startswith("state fresh")
         (workspace / "memory" / "empty.md").write_text("# no longer\n", "utf-8")
-        app.bridge.look()
+        app.jobs.refresh()
         await settled(pilot)
         assert about(app).startswith("state changed")
         await press(pilot, "r")

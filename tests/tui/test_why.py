@@ -23,7 +23,7 @@ from memory_tui.tui.views.dialogs import Prompt
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject, rows_of
 from tests.support.search import evidence, settings
@@ -50,7 +50,7 @@ def trace_of(app: MemoryApp) -> Trace:
 
 
 def hit_of(app: MemoryApp) -> Candidate:
-    hit = app.screen.query_one(Results).hit
+    hit = app.screen.query_one(HitList).hit
     assert hit is not None
     return hit
 
@@ -215,7 +215,7 @@ def test_enter_goes_deeper_and_escape_back(app: MemoryApp) -> None:
         assert pane.depth == 0
         assert app.focused is pane
         await press(pilot, "escape")
-        assert isinstance(app.focused, Results)
+        assert isinstance(app.focused, HitList)
 
     drive(app, steps)
 

@@ -117,7 +117,7 @@ class Statements(RowList):
         return [(f" {label if line == 0 else '':<{LABEL - 1}}", "muted"), (part, style)]
 
 
-class State(Statements):
+class StatusList(Statements):
     """The truth bar in full."""
 
     def __init__(self) -> None:

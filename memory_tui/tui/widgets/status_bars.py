@@ -31,7 +31,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IndexingProgress:
     """How far a sync is; `rate` in files a second, `seconds_left` None before there is an estimate.
 
     `rebuilding` tells that the old index answers until the new one is whole. Of `lacking` chunks, which are found by
@@ -64,7 +64,7 @@ def opening(name: str) -> list[Part]:
     return [Part(" OPENING ", " OPENING ", 99, "$text on $panel"), Part(name, name, 50)]
 
 
-def statements(facts: Facts, progress: Progress | None) -> list[Part]:  # noqa: C901
+def statements(facts: Facts, progress: IndexingProgress | None) -> list[Part]:  # noqa: C901
     """Every statement of the truth bar, in order."""
     parts = [_mode(facts, progress), *_lost(facts)]
     if facts.doubt:
@@ -156,7 +156,7 @@ def _watch(facts: Facts) -> Part:
     return Part(f"watch by listing: {one_line(facts.watch_detail, 60)}", "watch by listing", 77, "$text-warning")
 
 
-def _left(progress: Progress) -> str:
+def _left(progress: IndexingProgress) -> str:
     """`45 files a second, 20 s left`; only for work that takes a while."""
     seconds = progress.seconds_left
     if seconds is None or seconds < 2:
@@ -169,7 +169,7 @@ def _stale(facts: Facts) -> bool:
     return bool(facts.pending) and not facts.watching
 
 
-def _mode(facts: Facts, progress: Progress | None) -> Part:
+def _mode(facts: Facts, progress: IndexingProgress | None) -> Part:
     if (gone := facts.lost_notes) is not None:
         text = f" {WORDS[gone.state][0]} "
         return Part(text, text, 99, "bold $text on $error-muted")
@@ -223,7 +223,7 @@ class TruthBar(Widget):
         super().__init__()
         self._parts = opening(name)
 
-    def show(self, facts: Facts | None, progress: Progress | None) -> None:
+    def show(self, facts: Facts | None, progress: IndexingProgress | None) -> None:
         """Say what `facts` are; nothing changes before the first ones."""
         if facts is not None and (parts := statements(facts, progress)) != self._parts:
             self._parts = parts

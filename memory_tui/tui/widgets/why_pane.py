@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 
 from memory_tui.core.sanitize import safe
-from memory_tui.core.settings import Settings
 from memory_tui.explain import wording
 from memory_tui.tui.draw import Piece, fit_path, wrap
+from memory_tui.tui.home import home_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
-
-if TYPE_CHECKING:
-    from memory_tui.tui.app import MemoryApp
 
 EMPTY = "The arithmetic of the hit under the cursor, line by line."
 DEPTHS = ("", "the full record", "the raw record")
@@ -33,13 +29,6 @@ class WhyPane(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("why"))
     PLACES: ClassVar[tuple[str, ...]] = ("why", "list")
-
-    class Applied(Message):
-        """Somebody wants the knobs at `settings`; `words` say which change that is."""
-
-        def __init__(self, settings: Settings, words: str) -> None:
-            super().__init__()
-            self.settings, self.words = settings, words
 
     def __init__(self) -> None:
         super().__init__(id="why")
@@ -112,8 +101,10 @@ class WhyPane(RowList):
         subject = self.subject
         number = int(str(self.key).removeprefix("flip ")) if self.key is not None else 0
         if subject is not None and number < len(subject.flips):
-            found = subject.flips[number]
-            self.post_message(self.Applied(found.settings, wording.turn(found.key, found.value)))
+            found, home = subject.flips[number], home_of(self)
+            if home.tuning is not None:
+                home.turn(home.tuning.to(found.settings))
+                home.tell(f"Set: {wording.turn(found.key, found.value)}. u takes it back.")
 
     def do_open(self) -> None:
         """A second click on a change applies it."""
@@ -184,7 +175,7 @@ class WhyPane(RowList):
 
     def on_focus(self) -> None:
         """The cursor stands on the nearest change, once the pane has the size that it has in focus."""
-        cast("MemoryApp", self.app).typed_ahead.when_drawn(self.stand)
+        home_of(self).typed_ahead.when_drawn(self.stand)
 
     def on_blur(self) -> None:
         """No cursor where nobody is."""

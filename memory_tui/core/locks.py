@@ -1,4 +1,4 @@
-"""A lock lets one process write an index; the file says which.
+"""A lock lets one process write a file; the lock file names that process.
 
 The system frees the lock when its holder dies, however it dies, so a stale file stops nobody. What is written in the
 file is for people: process id, when that process started, and since when it writes.
@@ -21,7 +21,7 @@ from typing import Literal, Protocol
 from memory_tui.core import atomic, files
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
 from memory_tui.core.events import Event, KeeperChanged
-from memory_tui.index.index_file import open_beside, read_beside
+from memory_tui.core.side_files import open_beside, read_beside
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _HOLDER_BYTES = 256
@@ -34,7 +34,7 @@ Role = Literal["lock", "keeper"]
 """`lock`: writes now. `keeper`: brings the index up to date by itself, for as long as it runs."""
 
 
-class Waiting(Protocol):
+class StopEvent(Protocol):
     """Ends a wait early."""
 
     def wait(self, timeout: float) -> bool:
@@ -123,7 +123,7 @@ def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
     return IndexUnavailable(f"{what}{files.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder.")
 
 
-def wait_for(index: str | os.PathLike[str], stop: Waiting) -> WriterLock:
+def wait_for(index: str | os.PathLike[str], stop: StopEvent) -> WriterLock:
     """The lock of `index`, waited for five seconds while another writer has it, or until `stop` is set.
 
     Raises IndexBusy, and Cancelled when stopped.
