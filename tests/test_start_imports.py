@@ -16,7 +16,7 @@ RECORDED = {
     "--version": [],
     "a hook": [],
     "search": ["apsw", "httpx", "numpy", "tokenizers"],
-    "the MCP handshake": ["pydantic"],
+    "the MCP handshake": [],
     "the first frame": ["textual"],
 }
 """Start -> the heavy modules that it has imported when it answers. A line that shrinks is recorded anew."""
@@ -36,19 +36,26 @@ SERVE = (
     LOADED
     + """
 import atexit, json
+from memory_tui.mcp import host
+host.ServedMemory.warm = lambda self: None
 atexit.register(lambda: sys.stderr.write(json.dumps(loaded())))
 from memory_tui.cli.main import main
 raise SystemExit(main(["mcp", *sys.argv[1:]]))
 """
 )
-"""Standard input ends after the greeting, so that what is loaded at the end was loaded for the greeting."""
+"""Standard input ends after the greeting and nothing warms up, so that the end sees what the greeting loaded."""
 FRAME = (
     LOADED
     + """
 import asyncio, json, threading
-from pathlib import Path
 from textual.app import App
-from tests.support.tui import make_app
+from memory_tui.tui.app import MemoryApp
+
+def opened(listener):
+    from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Options
+    return Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"), listener)
+
 imported, seen, display = [], [], App._display
 
 class OfTheScreen:
@@ -66,7 +73,7 @@ App._display = shown
 before = loaded()
 sys.meta_path.insert(0, OfTheScreen())
 async def first():
-    async with make_app(Path(sys.argv[1])).run_test(size=(100, 30)):
+    async with MemoryApp(opened, name="notes").run_test(size=(100, 30)):
         pass
 asyncio.run(first())
 print(json.dumps(seen[0]))
@@ -118,4 +125,4 @@ def test_the_handshake(arguments: list[str]) -> None:
 
 
 def test_the_first_frame(arguments: list[str]) -> None:
-    assert last_line(FRAME, arguments[1]) == RECORDED["the first frame"]
+    assert last_line(FRAME, arguments[1], arguments[3]) == RECORDED["the first frame"]
