@@ -5,19 +5,15 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, options, positive
+from memory_tui.cli.common import Command, options, passed_on, positive
 from memory_tui.core.errors import MemoryTuiError, QueryError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.recalls.recall_log import Log, RecallEntry
     from memory_tui.recalls.rerun import Rerun
-
-_PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
-_SWITCHES = ("read_only", "log_recalls", "no_prompts", "no_resources")
 
 
 def _declare_mcp(parser: argparse.ArgumentParser) -> None:
@@ -112,26 +108,8 @@ def _print_config(given: argparse.Namespace) -> int:
         raise SettingError(
             f"There is no entry for {given.print_config!r}.", f"Choose one of {', '.join(client_entries.CLIENTS)}."
         )
-    as_text.text(client_entries.entry(given.print_config, _arguments(given)).split("\n"))
+    as_text.text(client_entries.entry(given.print_config, passed_on(given)).split("\n"))
     return 0
-
-
-def _arguments(given: argparse.Namespace) -> list[str]:
-    """What was said on this command line, with whole paths, for another one; the workspace is named in any case."""
-
-    from memory_tui import plan
-
-    words: list[str] = []
-    if not {"workspace", "agent", "config"} & vars(given).keys():
-        words += ["--workspace", str(plan.plan(options(given)).workspace.absolute())]
-    for name in (*_PASSED, "citations", "session_key", "max_chars"):
-        if hasattr(given, name):
-            value = str(getattr(given, name))
-            is_path = name in ("workspace", "config", "index")
-            words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
-    for item in getattr(given, "set", ()):
-        words += ["--set", item]
-    return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]
 
 
 # --- the log -------------------------------------------------------------------------------------------------------

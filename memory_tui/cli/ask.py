@@ -147,7 +147,7 @@ def _get(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         note = engine.notes.get(given.path, start, getattr(given, "lines", None))
     if start > max(1, note.total_lines):
-        from memory_tui.explain.wording import plural
+        from memory_tui.core.formatting import plural
 
         raise SettingError(
             f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",

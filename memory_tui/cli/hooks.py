@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, moment, opened, options, positive
+from memory_tui.cli.common import Command, moment, opened, options, passed_on, positive
 from memory_tui.core.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
 
 if TYPE_CHECKING:
@@ -45,13 +45,15 @@ def _declare_flush(parser: argparse.ArgumentParser) -> None:
 
 
 def _declare_hook(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", choices=["session-memory", "claude-code"])
+    parser.add_argument("name", choices=["session-memory", "claude-code", "codex"])
     parser.add_argument("--transcript", metavar="FILE", help="session-memory: the conversation")
     parser.add_argument("--session", metavar="ID", help="session-memory: session id")
     parser.add_argument("--key", metavar="KEY", help="session-memory: session key")
     parser.add_argument("--reason", metavar="TEXT", help="session-memory: what ended it, such as /new")
     parser.add_argument("--messages", type=positive, metavar="N", help="how many messages (default: as configured)")
-    parser.add_argument("--settings", action="store_true", help="claude-code: print what its settings.json needs")
+    parser.add_argument(
+        "--settings", action="store_true", help="print what settings.json of Claude Code, hooks.json of Codex needs"
+    )
 
 
 # --- prompt --------------------------------------------------------------------------------------------------------
@@ -221,7 +223,7 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
 
 
 def _hook(given: argparse.Namespace) -> int:
-    return _session_memory(given) if given.name == "session-memory" else _claude_code(given)
+    return _session_memory(given) if given.name == "session-memory" else _coding_agent(given)
 
 
 def _session_memory(given: argparse.Namespace) -> int:
@@ -261,12 +263,16 @@ def _saved(
     return session_note.save(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 
-def _claude_code(given: argparse.Namespace) -> int:
+def _coding_agent(given: argparse.Namespace) -> int:
+    """A hook of Claude Code, or of Codex, which calls hooks in the same way."""
     from memory_tui.hosts import claude_code
     from memory_tui.render import as_text
 
     if hasattr(given, "settings"):
-        as_text.data(claude_code.settings())
+        from memory_tui.hosts import client_entries, codex
+
+        events = codex.EVENTS if given.name == "codex" else claude_code.EVENTS
+        as_text.data(client_entries.hooks(events, given.name, passed_on(given)))
         return 0
     try:
         happened = claude_code.event(sys.stdin.read())
@@ -277,12 +283,15 @@ def _claude_code(given: argparse.Namespace) -> int:
         # Exit code 2 would stop what the host was about to do; a note that cannot be read is no reason for that.
         print(f"memory-tui: {error.message}", file=sys.stderr)  # noqa: T201
         return 1
-    if answer:
+    if isinstance(answer, str):
+        as_text.text([answer])
+    elif answer:
         as_text.data(answer)
     return 0
 
 
-def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object]:
+def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object] | str:
+    """What the host is told: a record, or text for the prompt of its summariser."""
     from memory_tui.hosts import claude_code
     from memory_tui.openclaw import prompt as prompts
     from memory_tui.recalls import recalled_lines
@@ -297,7 +306,9 @@ def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object
             return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
         if happened.name == "PreCompact":
             file = prompts.daily(_now(engine.plan, given).date())
-            return claude_code.reminder(file, (engine.plan.roots.workspace / file).exists())
+            written = (engine.plan.roots.workspace / file).exists()
+            answer = claude_code.reminder if given.name == "codex" else claude_code.kept_in_summary
+            return answer(file, written)
         if happened.transcript is not None:
             _saved(engine, given, happened.transcript, happened.session, happened.why)
     return {}

@@ -162,7 +162,7 @@ COMMANDS: dict[str, Row] = {
     "recall-log": Row(_AGENT, "what agents asked, what they got, and what they would get now"),
     "prompt": Row(_HOOK, "print what an agent reads about its memory, and the notes a session starts with"),
     "flush": Row(_HOOK, "whether a session should write down what it knows now, and the turn that does it"),
-    "hook": Row(_HOOK, "answer a host's hook: session-memory or claude-code"),
+    "hook": Row(_HOOK, "answer a host's hook: session-memory, claude-code or codex"),
     "doctor": Row(_ADMIN, "examine machine, notes, index, provider and settings; exit code 1 when something failed"),
     "inbox": Row(_CURATE, "list what in the notes needs a decision: repeats, secrets, passed dates, dead paths, junk"),
     "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),

@@ -139,7 +139,7 @@ def dry_run(engine: Engine, *, as_json: bool) -> int:
 
 
 def _forecast(found: Forecast) -> list[str]:
-    from memory_tui.explain.wording import plural
+    from memory_tui.core.formatting import plural
 
     where = f"{found.provider} {found.model}".rstrip() + (f" at {found.host}" if found.host else "")
     lines = [

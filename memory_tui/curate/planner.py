@@ -17,6 +17,7 @@ from itertools import pairwise
 from urllib.parse import quote, unquote
 
 from memory_tui.core.errors import EditRefused
+from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate import budget
 from memory_tui.curate import promote as curate_promote
@@ -265,7 +266,7 @@ def follow(change: Change, moves: Mapping[str, str], texts: Mapping[str, bytes],
     ordered = sorted(files.values(), key=lambda file: file.after is None)
     led = len(files) - len(change.files)
     if led:
-        notes.append(f"Links in {led} other note{'s' if led > 1 else ''} follow.")
+        notes.append(f"Links in {plural(led, 'other note')} follow.")
     return replace(change, files=tuple(ordered), notes=tuple(notes))
 
 

@@ -16,6 +16,7 @@ from os.path import normpath
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.core import locks
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import (
     Cancelled,
     IndexBusy,
@@ -41,7 +42,8 @@ from memory_tui.engine.index_changes import IndexChanges
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answers
 from memory_tui.engine.root_watch import RootWatch
-from memory_tui.engine.scanner import EngineClock, Scanner, Stops
+from memory_tui.engine.scanner import EngineClock, Scanner
+from memory_tui.engine.watch_switch import WatchSwitch
 from memory_tui.index.connections import Writer
 from memory_tui.providers.chain import NONE
 from memory_tui.search.trace import Notice, Unsearchable
@@ -175,8 +177,6 @@ class Indexer:
     """The index of one plan, kept as its files are; `emit` hears of everything that happens until `close`."""
 
     def __init__(self, plan: Plan, chain: Chain, approvals: Consents, emit: Callable[[Event], None]) -> None:
-        from memory_tui.index.watch import Watching
-
         self.made_for_query = False
         """Whether the index was made for the question that is asked next."""
         self.freshness_check = FreshnessCheck(plan, chain)
@@ -196,13 +196,13 @@ class Indexer:
         self._listener = emit
         self.opener = IndexOpener(plan, self._notice)
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
-        self._paused, self._yield = threading.Event(), threading.Event()
-        self._stop = Stops(self.writer.closing, self._paused, self._yield)
+        self._paused, self._yield = Stop(), Stop()
+        self._stop = Stop(self.writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
         self.batches = BatchRunner(
             chain, self.on_writer, self._emit, lambda: self.request_sync("batch"), self._provider.manner
         )
-        self.watcher = Watching(plan, lambda named: self.request_sync("watch", named=named), self._emit)
+        self.watcher = WatchSwitch(plan, lambda named: self.request_sync("watch", named=named), self._emit)
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.index_changes = IndexChanges(lambda: self.opener.path)
         self._scanner = Scanner(plan.roots)

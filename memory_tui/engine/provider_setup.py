@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory_tui.core import secret_finder
 from memory_tui.core.errors import ConsentUnsaved, ProviderError, SettingError
 from memory_tui.plan import NAMED
 from memory_tui.providers.chain import Fallback, LastFailure
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memory_tui.approval import Agreement, Consents
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
     from memory_tui.engine.costs import Estimate, Forecast
     from memory_tui.engine.status import Supplied
     from memory_tui.index.embedding import Manner
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
-    from memory_tui.index.sync_run import Stop
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.chain_member import LinkState
@@ -209,8 +208,13 @@ def withheld_question(provider: Provider, query: str, settings: Settings) -> Not
     """Why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
     if not isinstance(provider, Link) or not provider.remote or not settings.on("remote.withholdSecrets"):
         return None
-    # Every pattern wants a digit, or quotes after a label; looking for those spares most questions the scanner.
-    if not any(sign.isdigit() or sign in "\"'`" for sign in query) or not (kinds := secret_finder.kinds(query)):
+    # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
+    if not any(sign.isdigit() or sign in "\"'`" for sign in query):
+        return None
+    from memory_tui.core import secret_finder
+
+    kinds = secret_finder.kinds(query)
+    if not kinds:
         return None
     return Notice(
         "provider",

@@ -206,7 +206,9 @@ class Queries:
         for _ in range(_TRIES):
             with self.reader() as store, store.snapshot():
                 if store.uuid() == evidence.uuid:
-                    return why_not.why(evidence, settings, why_not.look(self._plan.roots, store, path, line))
+                    return why_not.why(
+                        evidence, settings, why_not.look(self._plan.roots, store, path, line, evidence.vector)
+                    )
             by_words = evidence.cosine is None
             evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core import profiles, tokens
-from memory_tui.explain.wording import label, ordinal, plural, sentence
+from memory_tui.core.formatting import plural
+from memory_tui.explain.wording import label, ordinal, sentence
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled
+from memory_tui.core.formatting import plural
 from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def passed(entry: NoteItem, today: dt.date) -> str:
     ahead = _ahead(entry.text) if days and max(days) < today else None
     if ahead is not None:
         ago = (today - ahead).days
-        return f"It speaks of {ahead} as still to come, {ago} day{'' if ago == 1 else 's'} ago."
+        return f"It speaks of {ahead} as still to come, {plural(ago, 'day')} ago."
     relative = _RELATIVE.search(entry.text) if not days else None
     return f"“{relative[0]}” in a note without a date means another day each time it is read." if relative else ""
 

@@ -12,10 +12,11 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from memory_tui.core import events
-from memory_tui.core.errors import Cancelled, Unreadable
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Unreadable
 from memory_tui.core.events import Listener
 from memory_tui.core.tokens import indexed_form
 from memory_tui.index import batch_jobs, database, index_write, mass_deletion
@@ -165,14 +166,6 @@ _PROGRESS_SECONDS = 0.1
 _END = object()
 
 
-class Stop(Protocol):
-    """Tells a run that it should give up."""
-
-    def is_set(self) -> bool:
-        """Whether it should."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a run is told: whom to tell, when to stop, why it runs, and what it may take for granted.
@@ -261,8 +254,7 @@ class Run:
 
     def check(self) -> None:
         """Raises Cancelled when the work is to be given up."""
-        if self._orders.stop.is_set():
-            raise Cancelled
+        self._orders.stop.check()
 
     def _forget(self, scan: Scan) -> None:
         store, orders = self._store, self._orders

@@ -1,6 +1,7 @@
 """The MCP server that gives agents the two tools of OpenClaw's memory.
 
-- host: The host of the server's memory: opened when first needed, shared by threads, closed at the end. -> ServedMemory
+- host: The host of the server's memory: opened when first needed, shared by threads, closed at the end. ->
+  ServedMemory
 - protocol: The Model Context Protocol as this server speaks it: both of its eras, their requests, their errors. ->
   Connection
 - resources: Notes as MCP resources: a list with sizes, the text of one by its URI. -> page

@@ -203,7 +203,6 @@ class Handlers:
 
     async def _in_thread(self, run: Callable[[Stop], Outcome]) -> Outcome:
         """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
-
         cancel = Stop()
         try:
             async with self.limit:

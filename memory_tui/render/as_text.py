@@ -15,13 +15,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.core.errors import MemoryTuiError, QueryError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import json_safe, one_line, safe
 
 if TYPE_CHECKING:
     from memory_tui.approval import Agreement
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileVerdict, Note, Status
+    from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
     from memory_tui.explain import why
     from memory_tui.explain.counterfactuals import Flips, Rephrased
     from memory_tui.explain.noise import NoiseFloor, Trade
@@ -41,7 +42,6 @@ _ERAS: Mapping[str, str] = {
 
 def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
     """Label and words of everything that is known of the whole index."""
-    from memory_tui.explain import wording
 
     identity, counts = value.identity, value.counts
     yield "Their index", value.path
@@ -55,7 +55,7 @@ def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
     vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
     words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
     yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
-    yield "Cache", "none" if counts.cached is None else wording.plural(counts.cached, "vector")
+    yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
     yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
     if value.revision is not None:
         yield "Revision", str(value.revision)
@@ -99,7 +99,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
     for other in value.others:
         yield f"Also holds the line: {other.chunk.citation}  {wording.label(other.fate)}"
     if value.more:
-        yield f"and {wording.plural(value.more, 'chunk')} of the note that fared worse"
+        yield f"and {plural(value.more, 'chunk')} of the note that fared worse"
 
 
 def _changes(value: Flips) -> Iterator[str]:
@@ -169,7 +169,6 @@ def _trade(trade: Trade) -> str:
 
 
 def _axis(floor: NoiseFloor, results: Sequence[float]) -> Iterator[str]:
-    from memory_tui.explain import wording
 
     gate = _bucket(floor.now.min_score)
     counts = [[_bucket(score) for score in scores] for scores in (floor.nonsense, floor.related, results)]
@@ -177,7 +176,7 @@ def _axis(floor: NoiseFloor, results: Sequence[float]) -> Iterator[str]:
     scale = min(1.0, _BAR / max(1, top))
     for at in range(BUCKETS):
         bars = "".join(sign * round(part.count(at) * scale) for sign, part in zip("#+", counts, strict=False))
-        hits = "  < " + wording.plural(counts[2].count(at), "result") if counts[2].count(at) else ""
+        hits = "  < " + plural(counts[2].count(at), "result") if counts[2].count(at) else ""
         mark = "-- minScore " if at == gate else ""
         yield f"{at / BUCKETS:5.2f} | {bars}{hits}{'  ' if mark else ''}{mark}".rstrip()
 
@@ -240,14 +239,14 @@ def _warn(text: str) -> None:
 
 def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     """What an `index` run did."""
-    from memory_tui.explain import trace_json, wording
+    from memory_tui.explain import trace_json
 
     if as_json:
         data({**trace_json.plain(outcome), "fallback": engine.providers.who().instead})
         return
-    done = [wording.plural(outcome.indexed, "file") + " indexed"]
+    done = [plural(outcome.indexed, "file") + " indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
-    done.append(f"{wording.plural(outcome.embedded, 'text')} embedded")
+    done.append(f"{plural(outcome.embedded, 'text')} embedded")
     _print(f"{', '.join(done)} in {outcome.seconds:.1f} s.")
     for path, reason in outcome.failed:
         _warn(f"  {one_line(path)}: {one_line(reason)}")
@@ -274,11 +273,9 @@ class News:
 
         match event:
             case BatchNews():
-                from memory_tui.explain import wording
-
                 self.clear()
                 _warn(
-                    f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
+                    f"batch {event.stage}: {event.done:,} of {plural(event.total, 'text')}"
                     f"{event.detail and ', '}{one_line(event.detail)}"
                 )
             case SyncProgress():
@@ -330,7 +327,7 @@ def _nothing(value: Status, name: str) -> str:
 
 def status(value: Status, *, as_json: bool) -> None:
     """The state of workspace, index, provider and freshness."""
-    from memory_tui.explain import trace_json, wording
+    from memory_tui.explain import trace_json
 
     if as_json:
         data(trace_json.plain(value))
@@ -343,12 +340,12 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Provider", f"{_nothing(value, value.provider)} (requested: {value.requested_provider})"),
         ("Model", _nothing(value, value.model)),
         ("Who answers", value.who.sentence),
-        ("Indexed", f"{value.files}/{fresh.total} files, {wording.plural(value.chunks, 'chunk')}"),
+        ("Indexed", f"{value.files}/{fresh.total} files, {plural(value.chunks, 'chunk')}"),
         ("Freshness", _freshness(value)),
         ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
-        ("Vector", _part(value.vector)),
-        ("Text", _part(value.fts)),
-        ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}, {wording.plural(value.cache['hits'], 'hit')}"),
+        ("Vector", _part(value.vector, value.vector.load_error)),
+        ("Text", _part(value.fts, value.fts.error)),
+        ("Cache", f"{plural(value.cache.entries, 'vector')}, {plural(value.cache.hits, 'hit')}"),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
     ]
@@ -362,10 +359,11 @@ def status(value: Status, *, as_json: bool) -> None:
         ("failed", fresh.failed),
         ("changed while read", fresh.unsettled),
         ("missing root", fresh.missing),
-        ("left out", fresh.left_out),
     ):
         for item in items:
             _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
+    for left in fresh.left_out:
+        _print(f"  left out: {one_line(left.path)}  {one_line(left.reason)}")
     waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
     if waiting:
         _print(
@@ -405,10 +403,9 @@ def _keeper(value: Status) -> str:
     return f"process {who.pid}{', this one' if who.ours else ''}{', writing now' if value.writer else ''}"
 
 
-def _part(part: dict[str, Any]) -> str:
-    words = "ready" if part.get("available") else "off" if not part.get("enabled") else "unavailable"
-    details = (words, part.get("engine"), part.get("loadError") or part.get("error"))
-    return " ".join(str(item) for item in details if item)
+def _part(part: VectorSearch | WordSearch, error: str | None) -> str:
+    words = "ready" if part.available else "off" if not part.enabled else "unavailable"
+    return " ".join(filter(None, (words, part.engine, error)))
 
 
 def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
@@ -507,7 +504,7 @@ def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> No
     sys.stdout.flush()
 
 
-def note(value: Note, *, as_json: bool) -> None:
+def note(value: NoteLines, *, as_json: bool) -> None:
     """A note or some of its lines."""
     from memory_tui.explain import trace_json
 

@@ -15,6 +15,7 @@ from memory_tui.search.formulas import Floats
 from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unsearchable
 
 if TYPE_CHECKING:
+    from memory_tui.providers.protocol import Vectors
     from memory_tui.providers.serving import Who
 
 Rows = npt.NDArray[np.int64]
@@ -111,6 +112,8 @@ class Evidence:
     """Of the index: its rowids mean nothing in an index with another one."""
     source: str = ""
     """What the question was kept to: memory, sessions, or empty for all."""
+    vector: Vectors | None = None
+    """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
     who: Who | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)

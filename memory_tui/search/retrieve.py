@@ -223,6 +223,8 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         first=context.first,
         uuid=corpus.uuid,
         source=source,
+        # The places that a store knows are among all of its chunks.
+        vector=vector if not corpus.dims and not source else None,
     )
 
 

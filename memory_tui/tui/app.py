@@ -235,6 +235,17 @@ class MemoryApp(GlobalActions):
         with suppress(ScreenStackError):
             super().clear_selection()
 
+    def _end_batch(self) -> None:
+        """Let the views behind a dialogue be laid out too, not only the screen in front.
+
+        Textual drops the idle time of a screen while updates are batched, and wakes only the app afterwards. A view
+        that changed just before a dialogue was pushed would stay as it was until the dialogue closes.
+        """
+        super()._end_batch()
+        with suppress(ScreenStackError):
+            for screen in self._background_screens:
+                screen.check_idle()
+
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the panes one by one, everything else at once."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:

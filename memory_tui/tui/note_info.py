@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.curate.git import Commit, History
-from memory_tui.tui.draw import plural
 from memory_tui.tui.state import Aging
 
 if TYPE_CHECKING:

@@ -19,8 +19,10 @@ from memory_tui.workspace.root_state import RootState
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileRow, Item, Status
+    from memory_tui.engine.status import FileRow, Status
     from memory_tui.providers.serving import Who
+    from memory_tui.source.note_state import FileState
+    from memory_tui.workspace.scan import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,9 @@ class Facts:
     on_disk: int
     fresh: int
     rows: tuple[FileRow, ...]
-    pending: tuple[Item, ...]
-    failed: tuple[Item, ...]
-    left_out: tuple[Item, ...]
+    pending: tuple[FileState, ...]
+    failed: tuple[FileState, ...]
+    left_out: tuple[LeftOut, ...]
     vector: PartStatus
     text: PartStatus
     who: Who
@@ -222,7 +224,7 @@ def gather(engine: Engine) -> Facts:
         failed=(*status.freshness.failed, *status.freshness.unsettled, *status.freshness.missing),
         left_out=status.freshness.left_out,
         vector=_vector(status),
-        text=PartStatus("fts5", bool(status.fts["available"]), str(status.fts["engine"])),
+        text=PartStatus("fts5", status.fts.available, status.fts.engine),
         who=who,
         provider=PartStatus(who.label, who.fine, who.detail if who.fine else who.reason),
         requested=f"{status.requested_provider} ({status.provider_origin})",
@@ -231,7 +233,7 @@ def gather(engine: Engine) -> Facts:
         watch_detail=status.watch_detail,
         index_file=status.db_path,
         index_bytes=status.db_bytes,
-        cached=int(status.cache["entries"]),
+        cached=status.cache.entries,
         config=status.config_path,
         agent=status.agent_id,
         agents=status.agents,
@@ -272,8 +274,8 @@ def _aging(engine: Engine) -> Aging:
 def _vector(status: Status) -> PartStatus:
     if status.chunks and not status.embedded:
         return PartStatus("no vectors", True, "nothing is embedded")
-    dims = f" {status.vector['dims']}d" if status.vector["dims"] else ""
-    engine = str(status.vector["engine"])
+    dims = f" {status.vector.dims}d" if status.vector.dims else ""
+    engine = status.vector.engine
     # sqlite-vec may work and still have nothing to do: small indexes have no vec0 table.
     return PartStatus(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
 

@@ -225,7 +225,7 @@ def _alone(path: Path) -> Iterator[None]:
     """Keep other processes from editing the notebook meanwhile. Raises LabelError."""
     try:
         atomic.make_folder(path.parent, 0o777)
-        held = locks.wait_for(path, threading.Event())
+        held = locks.wait_for(path)
     except IndexBusy as error:
         raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error
     except (OSError, IndexUnavailable) as error:

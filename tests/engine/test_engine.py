@@ -224,7 +224,7 @@ def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, 
                     trace = asked.queries.rank(evidence, asked.plan.with_profile(profile))
                     answers.append((once and vec0 == "on", query, profile, trace))
                     found = int((~np.isnan(evidence.cosine)).sum())  # type: ignore[operator, arg-type]
-                    assert (found < 1000) == (once and vec0 == "on" and asked.status().vector["available"])
+                    assert (found < 1000) == (once and vec0 == "on" and asked.status().vector.available)
     third = len(answers) // 3
     for (_, query, profile, whole), *others in zip(
         answers[:third], answers[third : 2 * third], answers[2 * third :], strict=True

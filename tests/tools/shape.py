@@ -262,7 +262,7 @@ FORBIDDEN = {
     *("look", "looking", "told", "tell", "said", "say", "theirs", "ours", "kept", "held", "given", "place", "thing"),
     *("again", "late", "peek"),
 }
-SINGLE = {"plural": "explain.wording", "camel": "explain.trace_json"}
+SINGLE = dict.fromkeys(("plural", "camel"), "core.formatting")
 """What stands once, and where."""
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.failures import ProviderFailure, State
@@ -169,7 +170,7 @@ class Local(Careful):
         self._worker: Worker | None = None
         self._identity: Identity | None = None
         self._proven = False
-        self._closed = threading.Event()
+        self._closed = Stop()
         self._fetching = Background()
         self._turns = _Turns()
 
@@ -251,8 +252,7 @@ class Local(Careful):
         raise AssertionError("the last attempt returns or raises")
 
     def _ended(self, failure: ProviderFailure) -> None:
-        if self._closed.is_set():
-            raise Cancelled from None
+        self._closed.check()
         if failure.state in (State.CRASHED, State.TIMEOUT):
             with self._starting:
                 worker, self._worker = self._worker, None
@@ -266,8 +266,7 @@ class Local(Careful):
                 return self._worker
             try:
                 path = self._fetched()
-                if self._closed.is_set():
-                    raise Cancelled
+                self._closed.check()
                 self._worker = worker = Worker(path, self._settings.threads, self._script)
                 dims = worker.hello(_QUERY_SECONDS)
             except ProviderFailure as failure:

@@ -12,10 +12,11 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
 from memory_tui.tui.action import Action, Context
-from memory_tui.tui.draw import fit_path, plural
+from memory_tui.tui.draw import fit_path
 from memory_tui.tui.keymap import LAST, hints
 from memory_tui.tui.state import Facts
 

@@ -35,6 +35,8 @@ class WhyPane(RowList):
         self.subject: Subject | None = None
         self.depth = 0
         self._rows: Sequence[Keyed] = ()
+        self._before: tuple[int, int, Sequence[Keyed]] = (0, -1, ())
+        """The width, the cursor and the rows before they were laid out last."""
         self._said = EMPTY
 
     def show(self, subject: Subject | None, said: str = EMPTY) -> None:
@@ -49,12 +51,23 @@ class WhyPane(RowList):
     def rows_changed(self, keep: Hashable = None) -> None:
         """The cursor stays on its change; without focus there is none."""
         super().rows_changed(keep)
-        if keep is None or not self.has_focus:
+        if self.cursor >= 0 and (keep is None or not self.has_focus):
             self.set_reactive(RowList.cursor, -1)
             self.refresh()
 
+    def redraw(self) -> None:
+        """Draw the lines that say something else than before."""
+        width, cursor, before = self._before
+        if (width, cursor) != (self._laid_out, self.cursor):
+            self.refresh()
+            return
+        for line in range(max(len(before), len(self._rows))):
+            if before[line : line + 1] != self._rows[line : line + 1]:
+                self.refresh_line(line)
+
     def lay_out(self, width: int) -> None:
         """Write the rows for this width."""
+        self._before = self._laid_out, self.cursor, self._rows
         packed = self.size.height < FEW
         subject = self.subject
         if subject is None:

@@ -16,10 +16,11 @@ from textual.widget import Widget
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.action import refusal
-from memory_tui.tui.draw import Piece, plural
+from memory_tui.tui.draw import Piece
 from memory_tui.tui.judging import REST, JobProgress
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.dialogs import Planned, Preview
@@ -220,7 +221,7 @@ class InboxView(View):
         return [
             (" Nothing needs to be looked at.", "good"),
             ("", ""),
-            (" Findings for:", "muted"),
+            (" Looked for:", "muted"),
             *((f"   {check.title}", "muted") for check in BY_KIND.values()),
         ]
 

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event
-from memory_tui.tui.draw import plural
+from memory_tui.core.formatting import plural
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View

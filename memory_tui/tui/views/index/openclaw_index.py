@@ -12,8 +12,9 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui.draw import Piece, fit, fit_path, plural, wrapped
+from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.index_lists import Statements, home

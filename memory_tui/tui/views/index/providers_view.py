@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.binding import BindingType
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.draw import plural
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.index.index_details import Listing
 from memory_tui.tui.views.view import View, sentence_of
@@ -155,7 +155,7 @@ class ProvidersView(View):
         written += text(one_line(status.who.sentence), width, "" if status.who.fine else "warn")
         for link in status.links:
             written += _link(link, width)
-        kept, hits = status.cache["entries"], status.cache.get("hits", 0)
+        kept, hits = status.cache.entries, status.cache.hits
         written += text(f"Cache: {kept:,} vectors kept, {hits:,} found so far.", width, "muted")
         if self._tried is not None:
             written += [*text("", width), *text("One real call", width, "head"), *_trial(self._tried, width)]

@@ -18,9 +18,10 @@ from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import number
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
-from memory_tui.tui.draw import Piece, fit, fit_path, number
+from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_changes import Draft, visible
 from memory_tui.tui.views.dialogs import Confirm

@@ -20,11 +20,12 @@ from textual.widgets import Button, Static
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import Scalar
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.tui import judging as desks
-from memory_tui.tui.draw import Piece, fit, fit_path, plural
+from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.judging import Desk, JobProgress
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import OPENED, Answer, Tuning, changes, summary
