@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def _declare_write_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
     parser.add_argument("--yes", action="store_true", help="write without asking")
-    parser.add_argument("--undo", action="store_true", help="take back the last write")
+    parser.add_argument("--undo", action="store_true", help="undo the last write")
 
 
 def _write_config(given: argparse.Namespace) -> int:
@@ -36,7 +36,7 @@ def _write_config(given: argparse.Namespace) -> int:
     if as_json:
         _json(found, bool(written), [one.backup for one in written])
     elif written:
-        _say("Written; memory-tui write-config --undo takes it back.")
+        _say("Written. To undo it: memory-tui write-config --undo.")
     elif wanted:
         raise ConfigError("Nothing was written.", "Say --yes to write without being asked.")
     return 0
@@ -48,7 +48,7 @@ def _undo(given: argparse.Namespace) -> int:
 
     last = config_write.last()
     if last is None:
-        raise ConfigError("No configuration was written that could be taken back.", "")
+        raise ConfigError("There is no write of a configuration to undo.", "")
     if not hasattr(given, "dry_run"):
         config_write.undo(last)
     if hasattr(given, "json"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def _declare_index(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="read every file again")
     parser.add_argument("--dry-run", action="store_true", help="show what would be sent where, and send nothing")
-    parser.add_argument("--yes", action="store_true", help="agree that the provider gets the notes of this workspace")
+    parser.add_argument("--yes", action="store_true", help="approve that the provider gets the notes of this workspace")
     parser.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished all at once")
 
 

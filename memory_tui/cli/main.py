@@ -153,7 +153,7 @@ COMMANDS: dict[str, Row] = {
     "write-config": Row(_ADMIN, "write what --set and --profile ask for into openclaw.json, or into our own file"),
     "remember": Row(_CURATE, "write a line with the time into today's log"),
     "promote": Row(_CURATE, "copy lines of a log to the right heading of MEMORY.md, with their source"),
-    "undo": Row(_CURATE, "take back the last change of notes, or another one"),
+    "undo": Row(_CURATE, "undo the last change of notes, or another one"),
     "redo": Row(_CURATE, "make the change again that undo took back last"),
     "journal": Row(_CURATE, "what was changed, newest first"),
     "budget": Row(_CURATE, "how much of MEMORY.md its hosts read, and where they cut"),

@@ -29,10 +29,10 @@ def _declare_provider(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="NAME",
-        help="let a provider that waits for it have the notes of this workspace",
+        help="approve a provider: it gets the notes of this workspace",
     )
     parser.add_argument(
-        "--revoke", nargs="?", const=_ALL, metavar="NAME", help="take that back, for one provider or for all"
+        "--revoke", nargs="?", const=_ALL, metavar="NAME", help="withdraw the approval of one provider, or of all"
     )
 
 
@@ -94,15 +94,15 @@ def _lines(
             lines.append(f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts.")
     if who.fallback is not None and who.retry_at and who.retry_at > time.time():
         lines.append(f"{who.fallback.source} is asked again at {_time(who.retry_at)}.")
-    lines += [f"No longer agreed: {made.provider} at {made.host}." for made in revoked]
+    lines += [f"Approval withdrawn: {made.provider} at {made.host}." for made in revoked]
     lines += [
-        f"Agreed: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"
+        f"Approved: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"
         f"{', just now' if made == agreed else ''}."
         for made in agreements
     ]
     waiting = engine.providers.chain.proposal
     if waiting is not None:
-        lines.append(f"{waiting.name} waits for your word: memory-tui index --dry-run shows what would be sent.")
+        lines.append(f"{waiting.name} needs your approval: memory-tui index --dry-run shows what would be sent.")
     return lines
 
 
@@ -132,7 +132,7 @@ def dry_run(engine: Engine, *, as_json: bool) -> int:
     if as_json:
         as_text.data(trace_json.plain(found) if found else None)
     elif found is None:
-        as_text.text(["No provider is asked for: nothing is sent, and search goes by words alone."])
+        as_text.text(["No provider is configured: nothing is sent, and search uses words alone."])
     else:
         as_text.text(_forecast(found))
     return 0
@@ -163,9 +163,9 @@ def _forecast(found: Forecast) -> list[str]:
     lines += [f"  cannot be read: {path}  {reason}" for path, reason in found.unreadable]
     if found.elsewhere:
         lines.append(
-            "Nothing was sent. You agreed to this provider and host."
+            "Nothing was sent. You approved this provider and host."
             if found.agreed
-            else "Nothing was sent, and nothing will be before you agree: memory-tui index --yes."
+            else "Nothing was sent. To approve this provider: memory-tui index --yes."
         )
     return lines
 

@@ -167,7 +167,7 @@ def _index_file_system(engine: Engine) -> CheckOutcome:
         return failed(
             f"The index is on {kind}, where SQLite's log is not safe.", "Name a file on a local disk with --index."
         )
-    return ok(f"The index is on {kind}.") if kind else skipped("This system does not tell file systems.")
+    return ok(f"The index is on {kind}.") if kind else skipped("Cannot detect the file system.")
 
 
 def _notes_file_system(engine: Engine) -> CheckOutcome:
@@ -177,7 +177,7 @@ def _notes_file_system(engine: Engine) -> CheckOutcome:
             f"The notes are on {kind}: changes made elsewhere may not be announced.",
             "Leave sync.onSearch on; it looks before each search.",
         )
-    return ok(f"The notes are on {kind}.") if kind else skipped("This system does not tell file systems.")
+    return ok(f"The notes are on {kind}.") if kind else skipped("Cannot detect the file system.")
 
 
 def _watch_limit(engine: Engine) -> CheckOutcome:

@@ -343,17 +343,17 @@ def _weights(engine: Engine) -> CheckOutcome:
 def _results(engine: Engine) -> CheckOutcome:
     settings = engine.plan.settings
     results = settings.whole("query.maxResults")
-    looked_at = candidate_limit(
+    candidates = candidate_limit(
         results,
         settings.whole("query.hybrid.candidateMultiplier"),
         profiles.get(settings.word("profile")).fewest_candidates,
     )
-    if results > looked_at:
+    if results > candidates:
         return warning(
-            f"{results} results are asked for, and {looked_at} candidates a side are looked at.",
-            f"Ask for {looked_at} or fewer.",
+            f"{results} results are set, but each side proposes only {candidates} candidates.",
+            f"Set query.maxResults to {candidates} or less.",
         )
-    return ok(f"{plural(results, 'result')} of up to {looked_at} candidates a side.")
+    return ok(f"{plural(results, 'result')} of up to {candidates} candidates a side.")
 
 
 def _sessions(engine: Engine) -> CheckOutcome:

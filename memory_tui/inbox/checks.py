@@ -78,7 +78,7 @@ _OUTPUT = (
 
 
 def passed(entry: NoteItem, today: dt.date) -> str:
-    """Why what an entry of a lasting note says about time is over, as a sentence; empty where it is not."""
+    """Say why a date in an item of a lasting note has passed; empty where it has not."""
     if entry.note.day is not None or entry.fenced:
         return ""
     days = [day for year, month, number in _DATE.findall(entry.text) if (day := _day(year, month, number))]
@@ -91,7 +91,7 @@ def passed(entry: NoteItem, today: dt.date) -> str:
 
 
 def _ahead(text: str) -> dt.date | None:
-    """The last day that `text` speaks of as one to come; None where it tells what was, or names none."""
+    """Return the last day that `text` announces; None where it reports the past or names no day."""
     days = []
     for found in _AHEAD.finditer(text):
         clause = re.split(r"[.;!?(\n]", text[: found.start()])[-1]
@@ -104,7 +104,7 @@ def _ahead(text: str) -> dt.date | None:
 
 
 def dead(entry: NoteItem, exists: Callable[[str], bool]) -> str:
-    """Which path an entry names that is not there; empty where all are. `exists` tells of paths from the workspace.
+    """Return the missing path that an item names; empty where none is. `exists` checks paths in the workspace.
 
     A path of this machine counts only where the folder above its parent is there: notes also speak of other machines.
     """
@@ -124,12 +124,12 @@ def dead(entry: NoteItem, exists: Callable[[str], bool]) -> str:
 
 
 def output(entry: NoteItem) -> str:
-    """Why an entry looks like the output of a tool, in words; empty where it does not."""
+    """Say why an item looks like the output of a tool; empty where it does not."""
     return next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
 
 
 def impossible(path: str, today: dt.date) -> tuple[str, str]:
-    """What is wrong with the date in a note's name, and a name without that fault; both empty where nothing is."""
+    """Return the fault of the date in a note's name and a better name; both empty where the date is valid."""
     found = re.search(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})([^/]*)\.md$", path)
     if not found:
         return "", ""
@@ -138,7 +138,7 @@ def impossible(path: str, today: dt.date) -> tuple[str, str]:
     better = f"{folder}/undated-{name}".lstrip("/")
     # OpenClaw's calendar takes years below 100 for others, so that no age comes of them.
     if day is None or day.year < 100:
-        return "There is no such day, so that the note never ages.", better
+        return "Invalid date: this note never fades.", better
     if day > today + dt.timedelta(days=1):
         return f"The day is {(day - today).days} days ahead, so that the note counts as new until then.", better
     return "", ""

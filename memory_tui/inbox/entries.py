@@ -29,7 +29,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What was found at `place`; `other` is the twin that would stay, None where there is none.
+    """A finding at `place`; `other` is the twin that would stay, None where there is none.
 
     `digest` is that of the lines as they were seen, so that nothing is changed that was not looked at. The first of
     `actions` is the one proposed.
@@ -45,13 +45,13 @@ class Suggestion:
 
     @property
     def id(self) -> str:
-        """The same as long as the same is found in the same note, wherever in it."""
+        """Identify the finding: 12 hex digits, independent of its line number."""
         parts = (self.kind, self.place.path, self.digest, self.other.path if self.other else "", self.new_name)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def digest(lines: str) -> str:
-    """What tells whether lines are still what they were."""
+    """Hash lines, to notice a change: 16 hex digits."""
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -110,7 +110,7 @@ def note_items(note: DatedNote) -> Iterator[NoteItem]:
 
 
 def plain(text: str) -> str:
-    """The words of an entry: no list mark, time of day, emphasis, source or line breaks, in lower case."""
+    """Strip list mark, time of day, emphasis, source and line breaks from an item; lower case."""
     said = ITEM.sub("", text, count=1)
     said = _SOURCE.sub("", _TIME.sub("", _MARKS.sub("", said).strip()))
     return " ".join(said.lower().split())

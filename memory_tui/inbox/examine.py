@@ -43,7 +43,7 @@ def examine(
 
 
 def change(suggestion: Suggestion, action: Action, planner: Planner) -> Change:
-    """What `action` does to the notes. Raises EditRefused where they are not what was looked at, or nothing changes."""
+    """What `action` does to the notes. Raises EditRefused where the lines changed since, or nothing would."""
     place = suggestion.place
     if action in ("trash note", "rename", "archive note"):
         if action == "trash note":
@@ -52,7 +52,7 @@ def change(suggestion: Suggestion, action: Action, planner: Planner) -> Change:
         return planner.rename(place.path, new)
     spot = _spot(planner, place)
     if digest("\n".join(spot.texts())) != suggestion.digest:
-        raise EditRefused(f"{place} is not what was looked at any more.", "Look for suggestions again.")
+        raise EditRefused(f"{place} changed since the inbox examined it.", "Run the checks again.")
     if action == "merge" and suggestion.other is not None:
         return planner.merge_duplicates(_spot(planner, suggestion.other), [spot])
     if action == "demote":

@@ -315,7 +315,7 @@ def agreed(made: Agreement | None, *, as_json: bool) -> None:
     """What a person agreed to; None when nobody waited for it."""
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
-        _print(f"Agreed: {to} gets the notes of {notes}. To take it back: memory-tui provider --revoke.")
+        _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
 
 
 def _nothing(value: Status, name: str) -> str:
@@ -367,8 +367,8 @@ def status(value: Status, *, as_json: bool) -> None:
     waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
     if waiting:
         _print(
-            f"Waiting for your word: {one_line(waiting[0].name)} at {one_line(waiting[0].host)} could make the "
-            "vectors; memory-tui index --dry-run shows what it would get."
+            f"{one_line(waiting[0].name)} at {one_line(waiting[0].host)} needs your approval before it can embed "
+            "notes; memory-tui index --dry-run shows what it would get."
         )
     for chunk in value.withheld:
         _print(f"  not sent: {one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}")

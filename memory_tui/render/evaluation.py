@@ -54,22 +54,19 @@ def shortfall(name: str, value: float, floor: float) -> str:
 
 
 def verdict(value: Outcome) -> str:
-    """What a search of the knobs found, as a sentence."""
+    """Say in a sentence what the knob search found."""
     if isinstance(value, Better):
         gain = value.held_out
         return (
-            f"On questions that were held out, {value.metric} rises by {gain.mean:.3f} beyond chance "
+            f"On held-out queries, {value.metric} rises by {gain.mean:.3f} beyond chance "
             f"(95 % from {gain.low:.3f} to {gain.high:.3f})."
         )
     if value.reason == "few labels":
-        return (
-            f"No evidence: {plural(value.have, 'question')} with a right line, and less than {value.needed} tell "
-            "nothing about the others."
-        )
+        return f"No evidence: {plural(value.have, 'question')} with a right line; this needs {value.needed}."
     if value.held_out is None:
-        return "No evidence: nothing is better than these settings on the labelled questions."
+        return "No evidence: no settings are better on the labelled queries."
     return (
-        f"No evidence: the best that was found gains {value.held_out.mean:+.3f} on questions that were held out, "
+        f"No evidence: the best settings gain {value.held_out.mean:+.3f} on held-out queries, "
         f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f})."
     )
 

@@ -342,7 +342,7 @@ def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine
 def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Path) -> None:
     one = of(engine, "stale date")
     (workspace / "MEMORY.md").write_text("# Home\n- x\n- something else stands here now\n")
-    with pytest.raises(EditRefused, match="not what was looked at"):
+    with pytest.raises(EditRefused, match="changed since the inbox examined it"):
         inbox_examine.change(one, "delete", engine.notes.curator.plan)
     seen = replace(one, digest=inbox_entries.digest("- something else stands here now"))
     with pytest.raises(EditRefused, match="changes no note"):
