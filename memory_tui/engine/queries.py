@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.indexer import Indexer
     from memory_tui.explain.why_not import WhyNot
-    from memory_tui.inbox.examine import Chunks
+    from memory_tui.inbox.checks import Chunks
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
@@ -254,7 +254,7 @@ class Queries:
 
     def chunks(self) -> Chunks | None:
         """The chunks with their vectors, to be compared with each other; None while there are none."""
-        from memory_tui.inbox.examine import Chunks
+        from memory_tui.inbox.checks import Chunks
 
         with self._borrowed() as store:
             if store is None:

@@ -300,7 +300,7 @@ def serve(host: ServedMemory) -> None:
         """Leave at once: the thread that reads the input cannot be called back from it."""
         del frame
         host.close()
-        stop_signals.say(number)
+        stop_signals.report(number)
         os._exit(stop_signals.exit_status(number))
 
     pipes = Pipes()

@@ -19,5 +19,5 @@
 - registry: The registry creates a provider by its name. -> create
 - serving: The serving provider: which one was asked for, which one answers, why. -> Who
 - vector_math: Vectors of length one, from whatever a provider answered. -> unit_vectors
-- wires: One file for each provider: its endpoint, its wire format, its limits.
+- wires: One file for each provider: its row with hosts, key variables, models, prices, and its wire format.
 """

@@ -315,7 +315,7 @@ def agreed(made: Agreement | None, *, as_json: bool) -> None:
     """What a person agreed to; None when nobody waited for it."""
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
-        _print(f"Agreed: {to} gets the notes of {notes}. To take it back: memory-tui provider --revoke.")
+        _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
 
 
 def _made_by(value: Status) -> str:
@@ -480,8 +480,8 @@ def _losers(trace: Trace) -> None:
         _print(f"  and {len(trace.lost) - 10} more; --explain --json lists them all")
 
 
-class Question(NamedTuple):
-    """One of many questions: `options` are those of OpenClaw's memory_search, `problem` is why it cannot be asked."""
+class StdinQuery(NamedTuple):
+    """One query of `search --stdin`: `options` of OpenClaw's memory_search; `problem` says why it cannot run."""
 
     id: object
     query: str
@@ -492,7 +492,7 @@ class Question(NamedTuple):
 _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 
-def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None:
+def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
     """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
     from memory_tui.explain import trace_json
 

@@ -23,7 +23,7 @@ _WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for 
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class KeyChange:
     """One value: `before` is what holds without the patch, `place` where in the file it goes."""
 
     key: str
@@ -33,7 +33,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class FilePatch:
     """A whole file before (None: it is not there yet) and after; never shown by repr, it may hold keys."""
 
     path: Path
@@ -47,8 +47,8 @@ class Patch:
     what a person should know before saying yes."""
 
     target: Path
-    changes: tuple[Change, ...]
-    files: tuple[FileChange, ...]
+    changes: tuple[KeyChange, ...]
+    files: tuple[FilePatch, ...]
     left: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -131,7 +131,7 @@ def _into(
     for key, value in sorted(wanted.items()):
         below = key.split(".") if config.sections else [*filter(None, prefix.split(".")), *key.split(".")]
         node = section.get(*below)
-        changes.append(Change(key, written.values[key].value, value, f"{prefix}.{key}" if prefix else key))
+        changes.append(KeyChange(key, written.values[key].value, value, f"{prefix}.{key}" if prefix else key))
         if node is not None:
             sources[node.source.path] = node.source
             splices.setdefault(node.source.path, []).append(json5_edit.replace(node, value))
@@ -177,7 +177,7 @@ def _note_missing(
     members[rest[-1]] = value
 
 
-def _file(source: SourceText, splices: list[json5_edit.Splice]) -> FileChange:
+def _file(source: SourceText, splices: list[json5_edit.Splice]) -> FilePatch:
     before = config_write.read(source.path)
     if before is not None and before.decode("utf-8", "replace") != source.text:
         raise ConfigError(f"{source.path} was changed since it was read.", "Open the workspace again.")
@@ -188,10 +188,10 @@ def _file(source: SourceText, splices: list[json5_edit.Splice]) -> FileChange:
         )
     after = json5_edit.spliced(source.text, splices)
     parse_json5(SourceText(source.path, after))
-    return FileChange(source.path, before, after.encode())
+    return FilePatch(source.path, before, after.encode())
 
 
-def _difference(file: FileChange) -> str:
+def _difference(file: FilePatch) -> str:
     before = (file.before or b"").decode().splitlines(keepends=True)
     after = file.after.decode().splitlines(keepends=True)
     name = str(file.path)
@@ -199,7 +199,7 @@ def _difference(file: FileChange) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def summary(change: Change) -> str:
+def summary(change: KeyChange) -> str:
     """A change in words: `minScore 0.35 -> 0.2`."""
     knob = BY_KEY[change.key]
     return f"{knob.label} {show(knob, change.before)} -> {show(knob, change.after)}"

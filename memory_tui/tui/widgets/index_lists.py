@@ -193,7 +193,7 @@ KEPT = 2000
 _BATCH = {"submitted": "muted", "running": "muted", "done": "good", "failed": "bad"}
 
 
-def words(event: events.Event) -> tuple[str, str, str] | None:
+def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
     """An event as (what, about what, style); None for those the truth bar shows."""
     match event:
         case events.SyncStarted() if event.total:

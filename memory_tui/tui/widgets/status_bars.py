@@ -65,7 +65,7 @@ def opening(name: str) -> list[BarStatement]:
     return [BarStatement(" OPENING ", " OPENING ", 99, "$text on $panel"), BarStatement(name, name, 50)]
 
 
-def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:
+def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:  # noqa: C901
     """Every statement of the truth bar, in order."""
     status = facts.status
     parts = [_mode(facts, progress), *_lost(facts)]
