@@ -2,7 +2,6 @@
 
 - atomic: Durable writes: a file holds its old bytes or its new ones, never a part. -> replace_file
 - cancel: One way to stop a job: whoever wants it stopped sets a stop, the job asks it. -> Stop
-- dates: A day in figures and words. -> spelled
 - errors: Errors as values: each has a code, a sentence for a person, the next step. -> MemoryTuiError
 - events: Events tell a listener what the engine does; a listener runs on the engine's thread, so it returns at once.
   -> Event
@@ -19,7 +18,8 @@
 - settings: Every knob: its key, range, step, default, unit, help. -> KNOBS
 - side_files: Side files: small files of ours beside another file, opened without following a link or waiting for a
   pipe. -> read_beside
-- state_db: The state database: small facts that several processes change, one SQLite file. -> Table
+- state_db: The state database: small facts that several processes change, one SQLite file in the user's state folder.
+  -> Table
 - stop_signals: The signals that end the program, with the sentence for each. -> raised
 - tokens: The words of queries as full-text search needs them, for every profile. -> terms
 """

@@ -22,9 +22,9 @@ from memory_tui.core.secret_finder import masked
 from memory_tui.curate import budget
 from memory_tui.curate import promote as curate_promote
 from memory_tui.curate.atomic_swap import parent
-from memory_tui.curate.budget import Budget, Host
+from memory_tui.curate.budget import Budget, HostLimit
 from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Seen, bare, block_at, edited, end_of
-from memory_tui.curate.links import Link, LinkIndex, Names, links
+from memory_tui.curate.links import LinkIndex, Names, NoteLink, links
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
 from memory_tui.workspace.notes import shown_day
@@ -153,7 +153,7 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
 
     Headings that have nothing left below them go too, but none that is a line of `keep`.
     """
-    from memory_tui.curate.promote import said
+    from memory_tui.curate.promote import heading_notes
 
     by_path: dict[str, list[Spot]] = defaultdict(list)
     for spot in spots:
@@ -165,7 +165,7 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
     for path, found in by_path.items():
         left, emptied = _without(found, keep)
         files.append(FileChange(path, found[0].data, left))
-        notes += said(emptied)
+        notes += heading_notes(emptied)
     what = ", ".join(str(spot) for found in by_path.values() for spot in found[:3])
     return Change(kind, title or f"Delete {what}", tuple(files), tuple(notes))
 
@@ -285,7 +285,7 @@ def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after:
     return Lines(lines.bom, tuple(out)).data
 
 
-def _strays(link: Link, path: str, here: str, target: str) -> bool:
+def _strays(link: NoteLink, path: str, here: str, target: str) -> bool:
     """Whether a link that other programs could follow, from the note's own folder, is one no more."""
     return _beside(link.written, path) == link.target and _beside(link.written, here) != target
 
@@ -294,7 +294,7 @@ def _beside(written: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(written)))
 
 
-def _spelled(link: Link, target: str, here: str, names: Names) -> str:
+def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
     """How a link in the note `here` names `target`: in the way it was written, as far as that leads there."""
     name = target.rpartition("/")[2].removesuffix(".md")
     if link.kind == "wiki":
@@ -313,7 +313,7 @@ class Planner:
 
     roots: Roots
     clock: Callable[[], float]
-    hosts: tuple[Host, ...] = ()
+    hosts: tuple[HostLimit, ...] = ()
     """Who reads the curated note, for what a change does to its budget."""
     links: LinkIndex | None = None
     """Where links are looked for, so that they follow a note that moves."""
@@ -380,7 +380,7 @@ class Planner:
         """What an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
         return edit(self._stored(path), before, text)
 
-    def choices(self, spot: Spot, target: str = "") -> list[curate_promote.Choice]:
+    def choices(self, spot: Spot, target: str = "") -> list[curate_promote.RankedSection]:
         """The headings of `target` (the curated note) that the lines could go below, the best first."""
         data = current(self.roots, target or self.memory())
         return curate_promote.ranked(Lines.of(data).texts(), "\n".join(spot.texts()), spot.heading())

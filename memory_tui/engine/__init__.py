@@ -1,6 +1,6 @@
 """The engine behind every front end: it opens a workspace, keeps its index fresh, answers queries.
 
-- batch_runner: The batch runner submits batch jobs, polls them, stores their vectors. -> BatchRunner
+- batch_runner: The batch runner follows batch jobs beside the syncs of an engine. -> BatchRunner
 - costs: The cost of an index run before it starts: texts, hosts, tokens, price. -> forecast
 - engine: The engine is the one object a front end holds: it opens a workspace, keeps its index, answers queries. ->
   Engine

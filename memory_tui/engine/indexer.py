@@ -327,7 +327,9 @@ class Indexer:
     def written_elsewhere(self) -> bool:
         """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
-        return (who is not None and not who.ours) or (self._keeping.refused and not self.index_changes.begun())
+        return (who is not None and not who.is_this_process) or (
+            self._keeping.refused and not self.index_changes.begun()
+        )
 
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
@@ -417,7 +419,7 @@ class Indexer:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
             self._sync_wanted = False
-        if reason in AUTOMATIC and (self.paused or not self._keeping.ours()):
+        if reason in AUTOMATIC and (self.paused or not self._keeping.leads()):
             self._compare_only(store)
             return
         self._check_paused()
@@ -550,7 +552,7 @@ class Indexer:
         if not self.opener.path.exists():
             return "lost" if self.opener.opened else ""
         if self._keeping.refused:
-            return "takeover" if self._keeping.ours() else ""
+            return "takeover" if self._keeping.leads() else ""
         if self._retry_later and locks.living(self.opener.path) is None:
             self._retry_later = False
             return "takeover"

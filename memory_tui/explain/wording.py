@@ -87,7 +87,7 @@ def reason(verdict: Verdict) -> str:
             assert_never(never)
 
 
-def gate(fate: Fate) -> str:
+def gate(fate: Fate) -> str:  # noqa: C901
     """The gate that stopped a line, in two or three words; empty when nothing did."""
     match fate:
         case Recalled():
@@ -324,7 +324,7 @@ def doubt(found: Doubt) -> str:
             assert_never(never)
 
 
-def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
+def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:  # noqa: C901
     """Why nothing was recalled under `profile`, and what to do next."""
     match reason:
         case BlankQuery():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
     from memory_tui.openclaw.compare import IndexComparison
-    from memory_tui.openclaw.host_index import TheirProblem
+    from memory_tui.openclaw.host_index import HostProblem
     from memory_tui.plan import Survey
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
@@ -69,7 +69,7 @@ def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
         yield "Notice", sentence
 
 
-def refusal(value: TheirProblem) -> Iterator[tuple[str, str]]:
+def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
     """Label and words of why there is nothing to compare."""
     yield "Their index", value.path
     yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
@@ -127,7 +127,7 @@ def sums(account: Account, trace: Trace) -> Iterator[str]:
         yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
 
 
-def steps(account: Account, trace: Trace) -> list[why.Line]:
+def steps(account: Account, trace: Trace) -> list[why.ScoreLine]:
     """The lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
     from memory_tui.explain import why
 
@@ -138,7 +138,7 @@ def steps(account: Account, trace: Trace) -> list[why.Line]:
     if not account.proposed:
         score = account.candidate.score
         # The last two lines tell of MMR and of the gate, which it never came to.
-        lines = [*lines[:-2], why.Line("gate", f"not a candidate; as one it would have {score:.3f}")]
+        lines = [*lines[:-2], why.ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
     return [*lines, terms]
 
 
@@ -315,7 +315,7 @@ def agreed(made: Agreement | None, *, as_json: bool) -> None:
     """What a person agreed to; None when nobody waited for it."""
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
-        _print(f"Agreed: {to} gets the notes of {notes}. To take it back: memory-tui provider --revoke.")
+        _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
 
 
 def _made_by(value: Status) -> str:
@@ -480,8 +480,8 @@ def _losers(trace: Trace) -> None:
         _print(f"  and {len(trace.lost) - 10} more; --explain --json lists them all")
 
 
-class Question(NamedTuple):
-    """One of many questions: `options` are those of OpenClaw's memory_search, `problem` is why it cannot be asked."""
+class StdinQuery(NamedTuple):
+    """One query of `search --stdin`: `options` of OpenClaw's memory_search; `problem` says why it cannot run."""
 
     id: object
     query: str
@@ -492,7 +492,7 @@ class Question(NamedTuple):
 _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 
-def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None:
+def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
     """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
     from memory_tui.explain import trace_json
 
@@ -545,7 +545,7 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
         _print(one_line(value.index))
 
 
-def comparison(value: IndexComparison | TheirProblem, *, as_json: bool) -> None:
+def comparison(value: IndexComparison | HostProblem, *, as_json: bool) -> None:
     """What OpenClaw's own index holds of the notes, or why it cannot be told."""
     from memory_tui.explain import trace_json
 

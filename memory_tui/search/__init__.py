@@ -1,6 +1,6 @@
 """Search: a query is retrieved once as evidence, then ranked under any settings.
 
-- corpus: The corpus is an index in memory: its chunks, their vectors. -> Corpus
+- corpus: The corpus is a store in memory: its chunks, their vectors. -> Corpus
 - evidence: Evidence is all that one query retrieves, before any knob applies. -> Evidence
 - formulas: The formulas of scoring: one pure function each, with its source. -> mmr
 - gate: The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict. -> pass_gate

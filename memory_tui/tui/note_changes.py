@@ -11,7 +11,7 @@ from memory_tui.tui.views.dialogs import Planned
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change, Conflict
-    from memory_tui.curate.curator import Curator, Done
+    from memory_tui.curate.curator import AppliedChange, Curator
     from memory_tui.curate.journal import Typing, Unsaved
     from memory_tui.curate.planner import Planner
     from memory_tui.curate.promote import Spot
@@ -125,12 +125,12 @@ def plan_of(make: Make) -> Callable[[Engine], Planned]:
     return lambda engine: planned(engine, make(engine.notes.curator))
 
 
-def applied(change: Change) -> Callable[[Engine], Done]:
+def applied(change: Change) -> Callable[[Engine], AppliedChange]:
     """Make `change`."""
     return lambda engine: engine.notes.curator.apply(change)
 
 
-def step(engine: Engine, kind: str, number: int | None = None) -> Done:
+def step(engine: Engine, kind: str, number: int | None = None) -> AppliedChange:
     """Take a change back ("undo") or make it again ("redo"); without `number` the one that is next.
 
     What others wrote since stays where it does not touch. Raises Conflict where it does.
@@ -204,7 +204,7 @@ def impact(engine: Engine, path: str, before: bytes | None, text: str, query: st
     return engine.queries.preview(engine.notes.curator.plan.edit(path, before, text), query)
 
 
-def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int = 0) -> Done:
+def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int = 0) -> AppliedChange:
     """Write what an editor made of a note that it opened as `before`, with what others wrote since.
 
     `draft` is what an earlier attempt of this editor left in the journal, 0 for nothing. A note that is begun ends
@@ -217,7 +217,7 @@ def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int
     return curator.apply(curator.plan.edit(path, before, text), draft=draft)
 
 
-def resolved(engine: Engine, conflict: Conflict, data: bytes) -> Done:
+def resolved(engine: Engine, conflict: Conflict, data: bytes) -> AppliedChange:
     """Write what somebody chose between their own change and that of others, with what others wrote since.
 
     Raises Conflict when others changed the same lines again.

@@ -140,7 +140,7 @@ _LINES = ("relevant", "labels", "evidence")
 _QUERY = ("query", "question")
 
 
-def place(workspace: Path, config: Path | None = None) -> Path:
+def notebook_path(workspace: Path, config: Path | None = None) -> Path:
     """Where the notebook of `workspace` lies: beside memory-tui's own configuration, one file a workspace.
 
     `config` is such a file that was named for this run; a notebook that lies in the usual place already stays there.

@@ -102,7 +102,9 @@ def test_global_options_stand_before_or_after_the_command(
     ],
 )
 def test_a_bare_path_opens_the_app_wherever_the_options_stand(arguments: list[str]) -> None:
-    given = main.build_parser().parse_args(main._with_command(arguments))
+    asked, words = main._with_command(arguments)
+    assert asked == "open"
+    given = main.build_parser(asked).parse_args(words)
     assert (given.command, given.path, given.query) == ("open", "./notes", "x")
 
 
@@ -531,10 +533,10 @@ def test_a_change_that_is_not_there_cannot_be_undone(run: Callable) -> None:
 
 
 def test_a_kind_that_is_none_is_refused(run: Callable) -> None:
-    from memory_tui.inbox.entries import TITLES
+    from memory_tui.inbox.checks import BY_KIND
 
     said = refused(run, "inbox", "--kind", "foo")
-    assert all(kind in said for kind in TITLES)
+    assert all(kind in said for kind in BY_KIND)
     for kind in ("dead-path", "dead path", "Dead_Path"):
         assert run("inbox", "--kind", kind) == (0, "Nothing of the kind dead path needs to be looked at.\n", "")
 
@@ -589,7 +591,7 @@ def test_every_global_option_is_taken_after_every_command() -> None:
         "archive": ["--older-than", "3"],
         "hook": ["claude-code"],
     }
-    for command in main._RUN:
+    for command in main.COMMANDS:
         for option, value in GLOBAL.items():
             given = parser.parse_args([command, *needs.get(command, []), option, value])
             assert value in str(vars(given)[option.strip("-")]), (command, option)

@@ -61,8 +61,8 @@ def seen():
     trace = next((view.trace for view in app.views if hasattr(view, "trace")), None)
     return {
         "header": text_of(app).split("\\n")[0].strip(),
-        "chunks": facts and facts.chunks,
-        "pending": facts and len(facts.pending),
+        "chunks": facts and facts.status.chunks,
+        "pending": facts and len(facts.status.freshness.pending),
         "keeper": facts and facts.keeper,
         "asked": trace and trace.funnel.chunks,
         "recalled": trace and len(trace.recalled),

@@ -31,7 +31,6 @@ from memory_tui.tui.views.inbox.inbox_proposal import (
     VERBS,
     DecisionRecord,
     Findings,
-    Proposal,
     Shown,
     Suggestions,
     changes_notes,
@@ -40,14 +39,14 @@ from memory_tui.tui.views.inbox.inbox_proposal import (
     written,
 )
 from memory_tui.tui.views.view import Part, View, sentence_of
-from memory_tui.tui.widgets.rowlist import Line, RowList
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows
 from memory_tui.tui.workers import stop, task
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
-    from memory_tui.inbox.entries import Action, Kind, Suggestion
+    from memory_tui.inbox.entries import Action, Suggestion
 
 SHARE = 10.0
 """Looking again by itself waits this many times as long as the last look took: the machine has other things to do."""
@@ -76,7 +75,7 @@ class InboxView(View):
         self._progress = ""
         self._problem = ""
         self._timer: Timer | None = None
-        self.kind: Kind | None = None
+        self.kind: str | None = None
         self.all = False
         self._resting = False
         self._shown: Shown | None = None
@@ -86,7 +85,13 @@ class InboxView(View):
         """Queue and proposal."""
         with Horizontal(id="panes"):
             yield Suggestions()
-            yield Proposal()
+            # A line that does something is clicked twice, once to see where the cursor is.
+            yield Rows(id="proposal", places=("proposal", "list"), opens=True)
+
+    @property
+    def proposal(self) -> Rows:
+        """Before and after of the suggestion under the cursor; enter on a line does what it says."""
+        return self.query_one("#proposal", Rows)
 
     # --- looking -------------------------------------------------------------------------------------------------
 
@@ -191,13 +196,13 @@ class InboxView(View):
         self.update_hints()
 
     def _entitle(self) -> None:
-        from memory_tui.inbox.entries import TITLES
+        from memory_tui.inbox.checks import BY_KIND
 
         count = len(self.open)
         words = f"Inbox: {count:,} to look at" if self._known else "Inbox"
         if self.kind is not None:
             some = sum(one.kind == self.kind for one in self.open)
-            words = f"Inbox: {some:,} of {count:,}, {TITLES[self.kind]}"
+            words = f"Inbox: {some:,} of {count:,}, {BY_KIND[self.kind].title}"
         said = "esc shows all kinds" if self.kind is not None else ""
         if self._found.hidden and not self.all:
             said = said or f"{len(self._found.hidden):,} kept or put off: z"
@@ -206,7 +211,7 @@ class InboxView(View):
 
     def _sentences(self, listed: Sequence[Suggestion]) -> list[Piece]:
         """What stands where no suggestion does."""
-        from memory_tui.inbox.entries import TITLES
+        from memory_tui.inbox.checks import BY_KIND
 
         if self._problem:
             return [("", ""), (f" {one_line(self._problem)}", "bad")]
@@ -222,7 +227,7 @@ class InboxView(View):
             (" Nothing needs to be looked at.", "good"),
             ("", ""),
             (" Looked for:", "muted"),
-            *((f"   {title}", "muted") for title in TITLES.values()),
+            *((f"   {check.title}", "muted") for check in BY_KIND.values()),
         ]
 
     def drop(self, one: Suggestion) -> None:
@@ -276,7 +281,7 @@ class InboxView(View):
         if before != self._shown:
             self._write()
             if before is None or before.suggestion.id != one.id:
-                self.query_one(Proposal).scroll_home(animate=False)
+                self.proposal.scroll_home(animate=False)
 
     @task("proposal")
     async def _work_out(self, one: Suggestion) -> None:
@@ -293,7 +298,7 @@ class InboxView(View):
         def lines(width: int) -> Sequence[Line]:
             return [] if shown is None else written(shown, width)
 
-        self.query_one(Proposal).show(lines, title(shown))
+        self.proposal.show(lines, title(shown))
 
     # --- where the user is ---------------------------------------------------------------------------------------
 
@@ -322,11 +327,11 @@ class InboxView(View):
 
     def do_filter(self) -> None:
         """Choose one kind."""
-        from memory_tui.inbox.entries import TITLES
+        from memory_tui.inbox.checks import BY_KIND
         from memory_tui.tui.views.dialogs import Picker
 
-        counts = {kind: sum(one.kind == kind for one in self.open) for kind in TITLES}
-        names = {f"{TITLES[kind]}: {count:,}": kind for kind, count in counts.items() if count}
+        counts = {kind: sum(one.kind == kind for one in self.open) for kind in BY_KIND}
+        names = {f"{BY_KIND[kind].title}: {count:,}": kind for kind, count in counts.items() if count}
 
         def chosen(name: str | None) -> None:
             if name is not None:
@@ -356,11 +361,11 @@ class InboxView(View):
 
     def do_scroll_down(self) -> None:
         """Scroll before and after."""
-        self.query_one(Proposal).scroll_relative(y=3, animate=False)
+        self.proposal.scroll_relative(y=3, animate=False)
 
     def do_scroll_up(self) -> None:
         """Scroll it back."""
-        self.query_one(Proposal).scroll_relative(y=-3, animate=False)
+        self.proposal.scroll_relative(y=-3, animate=False)
 
     def back(self) -> bool:
         """Stop looking, else show all kinds, else leave the proposal for the queue."""
@@ -370,7 +375,7 @@ class InboxView(View):
         elif self.kind is not None:
             self.kind = None
             self.show()
-        elif self.focused is self.query_one(Proposal):
+        elif self.focused is self.proposal:
             self.query_one(Suggestions).focus()
         else:
             return False
@@ -502,7 +507,7 @@ class InboxActions(Part):
     async def _step(self, kind: str) -> None:
         self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
 
-    def _stepped(self, kind: str, outcome: Done | Planned | DecisionRecord) -> None:
+    def _stepped(self, kind: str, outcome: AppliedChange | Planned | DecisionRecord) -> None:
         def answered(answer: str | None) -> None:
             if answer == "yes":
                 self._step(kind)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memory_tui.curate.changes import Change, Conflict
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
 
 ARCHIVE_DAYS = 90
@@ -37,7 +37,7 @@ _VERBS = {
 }
 
 
-def also(done: Done) -> str:
+def also(done: AppliedChange) -> str:
     """The sentence that tells of others' changes which are in the notes too, empty without any."""
     return f"Others' changes of {one_line(', '.join(done.merged))} were kept too. " if done.merged else ""
 
@@ -89,7 +89,7 @@ class NoteActions(Part):
     async def _resolve(self, conflict: Conflict, data: bytes) -> None:
         self._made(await self.home.jobs.write(partial(note_changes.resolved, conflict=conflict, data=data)))
 
-    def _made(self, done: Done) -> None:
+    def _made(self, done: AppliedChange) -> None:
         self.view.say(f"{one_line(done.change.title)}: done. {also(done)}u takes it back.")
         self._pane.reader.drop_selection()
         self.home.jobs.refresh()
@@ -219,7 +219,7 @@ class NoteActions(Part):
         """At once for a change of this session; an older one is shown first."""
         since = self.home.started
 
-        def work(engine: Engine) -> Done | Planned:
+        def work(engine: Engine) -> AppliedChange | Planned:
             if note_changes.begun_since(engine, kind, since):
                 return note_changes.step(engine, kind)
             return note_changes.stepped(engine, kind)
@@ -238,7 +238,7 @@ class NoteActions(Part):
     async def _step(self, kind: str) -> None:
         self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
 
-    def _stepped(self, kind: str, done: Done) -> None:
+    def _stepped(self, kind: str, done: AppliedChange) -> None:
         way = "ctrl+r makes it again" if kind == "undo" else "u takes it back"
         self.view.say(f"{one_line(done.change.title)}. {also(done)}{way}.")
         self.home.jobs.refresh()
