@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memory_tui.approval import Agreement
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
-    from memory_tui.providers.chain_member import LinkState
+    from memory_tui.providers.chain_member import MemberState
     from memory_tui.providers.serving import Who
 
 _ALL = "all"
@@ -52,7 +52,7 @@ def _provider(given: argparse.Namespace) -> int:
         agreed = embedding.approve(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
         tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
         agreements, who = embedding.approvals.every(), embedding.who()
-        links = tuple(as_recorded(link, who) for link in embedding.links())
+        links = tuple(as_recorded(link, who) for link in embedding.members())
         if hasattr(given, "json"):
             as_text.data(
                 {
@@ -79,7 +79,7 @@ def _provider(given: argparse.Namespace) -> int:
 def _lines(
     engine: Engine,
     who: Who,
-    links: tuple[LinkState, ...],
+    links: tuple[MemberState, ...],
     agreements: tuple[Agreement, ...],
     revoked: tuple[Agreement, ...],
     agreed: Agreement | None,

@@ -211,7 +211,7 @@ class Engine:
         """The whole state, computed now; `deep` embeds one text with the provider."""
         from memory_tui.engine import status
 
-        probe = self.providers.chain.probe() if deep else None
+        probe = self.providers.probe() if deep else None
         indexer = self.indexer
 
         def read(store: Store) -> Status:

@@ -19,7 +19,7 @@ from memory_tui.doctor import runner
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.providers.provider_options import Batches
+from memory_tui.providers.provider_options import RequestLimits
 from memory_tui.providers.serving import Who
 from memory_tui.tui import state
 from memory_tui.tui.widgets import index_lists, status_bars
@@ -84,7 +84,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Time that stands still, calls that wait for nothing, and answers that are given up after a moment."""
     usual, found = plan.settings, Time()
-    quick = replace(Batches(), query_seconds=0.3, batch_seconds=0.3)
+    quick = replace(RequestLimits(), query_seconds=0.3, batch_seconds=0.3)
     monkeypatch.setattr(
         plan,
         "settings",
