@@ -101,7 +101,7 @@ class FreshnessCheck:
         has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
         wanted = syncing.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
         rebuild = schema.differences(has, wanted) if has and wanted else ()
-        every = seen or reachable(roots, None if rebuild else store.settled())
+        every = seen or reachable(roots, None if rebuild else store.known().settled)
         if rebuild and every.quiet:
             every = reachable(roots)
         found = compare(
@@ -438,7 +438,7 @@ class Indexer:
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""
         before = self.freshness_check.last
-        now = self.freshness(store, reachable(self._plan.roots, store.settled()))
+        now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
         if before is None or (now.fresh, now.stale, now.left_out) != (before.fresh, before.stale, before.left_out):
             self._emit(NotesChanged(time.time()))
 

@@ -37,7 +37,7 @@ Space = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class JobTerms:
+class BatchTerms:
     """When texts are handed over: at least `least`, in jobs of `most_lines` and `most_bytes`, none of `direct`.
 
     `direct` are hashes of texts that no job could embed.
@@ -66,7 +66,7 @@ class Job(NamedTuple):
         return self.holder.pid == os.getpid() or not is_alive(self.holder)
 
 
-def claim(store: Store, identity: Identity, terms: JobTerms) -> int:
+def claim(store: Store, identity: Identity, terms: BatchTerms) -> int:
     """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; how many wait now."""
     lacking: dict[str, int] = dict(
         store.query(
@@ -205,7 +205,7 @@ def _forget_old(store: Store, identity: Identity, before: float) -> None:
     store.many("DELETE FROM batch_texts WHERE job = ?", old)
 
 
-def _groups(sizes: Mapping[str, int], terms: JobTerms) -> Iterator[list[str]]:
+def _groups(sizes: Mapping[str, int], terms: BatchTerms) -> Iterator[list[str]]:
     group: list[str] = []
     size = 0
     for digest, length in sizes.items():

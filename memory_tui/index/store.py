@@ -240,10 +240,6 @@ class Store(Database):
                     self._known.load(generation)
             return self._known
 
-    def settled(self) -> Settled:
-        """What the disk has to say of a note for its row to hold without another look; the next call changes it."""
-        return self.known().settled
-
     def file(self, path: str) -> IndexedNote | None:
         """The row of one note."""
         rows = self.query(f"{FILE} WHERE path = ?", (path,))
