@@ -282,12 +282,12 @@ def _why(given: argparse.Namespace, engine: Engine) -> int:
 def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
     """Why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
     from memory_tui.openclaw import compare
-    from memory_tui.openclaw.host_index import TheirProblem
+    from memory_tui.openclaw.host_index import HostProblem
 
     plan = engine.plan
     theirs = Path(path).expanduser() if path else compare.database(plan.config)
     found = compare.compare_workspace(plan.roots, theirs, compare.wanted(plan.config, plan.settings, plan.roots))
-    if isinstance(found, TheirProblem):
+    if isinstance(found, HostProblem):
         raise IndexUnavailable(found.detail, found.next_step)
     return found.lacks
 

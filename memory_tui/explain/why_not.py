@@ -34,7 +34,7 @@ from memory_tui.explain.verdicts import (
     WordsOff,
 )
 from memory_tui.providers.protocol import Vectors
-from memory_tui.search.evidence import Evidence, Postings, Rows, Side
+from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.rank import rank
 from memory_tui.search.score import Rules, mode_of
@@ -57,7 +57,7 @@ from memory_tui.workspace.roots import PathVerdict, Roots, scan, why_path
 from memory_tui.workspace.scan import Found
 
 
-def side_of(evidence: Evidence, settings: Settings) -> Side:
+def side_of(evidence: Evidence, settings: Settings) -> KeywordSide:
     """The word side that counts under `settings`."""
     mode = mode_of(evidence, settings)
     return side_under(evidence, mode, Rules.of(settings, mode))
@@ -79,7 +79,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     place = np.full(evidence.chunks, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
 
-    def kept(side: Side) -> Side:
+    def kept(side: KeywordSide) -> KeywordSide:
         found = place[side.postings.rows]
         return replace(side, postings=Postings(found[found >= 0], side.postings.bm25[found >= 0]))
 
@@ -96,7 +96,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     ), rows
 
 
-def _sides(evidence: Evidence) -> Iterator[Side]:
+def _sides(evidence: Evidence) -> Iterator[KeywordSide]:
     yield evidence.openclaw
     yield evidence.recommended
     if evidence.keywords is not None:
@@ -132,7 +132,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     return find(rank(supposed, plain), supposed, at)
 
 
-def _bm25(evidence: Evidence, side: Side, row: int) -> float | None:
+def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
     """The bm25 of a row, the best of them where keywords were looked for one by one; None when it did not match."""
     each = evidence.keywords.each if side.whole and evidence.keywords is not None else (side,)
     found = [float(one.postings.bm25[at]) for one in each for at in np.flatnonzero(one.postings.rows == row)[:1]]
@@ -151,7 +151,7 @@ LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExplainedLine:
     """A line of a note, and what disk and index know of it.
 
     `chunks` hold the line (all of the note without one), with their `texts` by rowid. `gate` stopped the file before
@@ -194,7 +194,7 @@ class WhyNot:
     Of a whole note without a line there can be `more` chunks than are listed.
     """
 
-    place: Place
+    place: ExplainedLine
     evidence: Evidence
     trace: Trace
     fate: Fate
@@ -347,7 +347,7 @@ def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
     return tuple(word for word in plan.words if f" {' '.join(tokens.tokens(word, stemmed=False))} " not in joined)
 
 
-def why(evidence: Evidence, settings: Settings, place: Place) -> WhyNot:
+def why(evidence: Evidence, settings: Settings, place: ExplainedLine) -> WhyNot:
     """Why the line at `place` was, or was not, recalled; the best of its chunks speaks, the next best are listed."""
     evidence = _completed(evidence, place)
     inquest = Inquest(evidence, settings, place.standings)
@@ -363,7 +363,7 @@ def why(evidence: Evidence, settings: Settings, place: Place) -> WhyNot:
     return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), len(found) - len(accounts))
 
 
-def _completed(evidence: Evidence, place: Place) -> Evidence:
+def _completed(evidence: Evidence, place: ExplainedLine) -> Evidence:
     """Add the cosines of the chunks at `place` that `evidence` lacks."""
     if not place.standings or evidence.cosine is None:
         return evidence
@@ -392,7 +392,9 @@ def parse(typed: str) -> tuple[str, int | None]:
     return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
 
 
-def look(roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None) -> Place:
+def locate(
+    roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None
+) -> ExplainedLine:
     """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
 
     With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
@@ -423,7 +425,7 @@ def look(roots: Roots, store: ChunkSource, path: str, line: int | None, vector: 
     # A line that stands in the indexed text as it stands on disk was not lost to the change.
     rowids = [c.rowid for c in held]
     standings = store.standings(vector, rowids) if vector is not None and rowids else {}
-    return Place(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
+    return ExplainedLine(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
 
 
 def _found(roots: Roots, store: ChunkSource, path: str) -> tuple[Found | str, FileGate | None]:

@@ -37,7 +37,7 @@ Space = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class BatchTerms:
+class JobTerms:
     """When texts are handed over: at least `least`, in jobs of `most_lines` and `most_bytes`, none of `direct`.
 
     `direct` are hashes of texts that no job could embed.
@@ -61,12 +61,12 @@ class Job(NamedTuple):
     texts: int
 
     @property
-    def ours(self) -> bool:
+    def of_this_process(self) -> bool:
         """Whether this process may submit it: it claimed it, or the process that did is gone."""
         return self.holder.pid == os.getpid() or not is_alive(self.holder)
 
 
-def claim(store: Store, identity: Identity, terms: BatchTerms) -> int:
+def claim(store: Store, identity: Identity, terms: JobTerms) -> int:
     """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; how many wait now."""
     lacking: dict[str, int] = dict(
         store.query(
@@ -205,7 +205,7 @@ def _forget_old(store: Store, identity: Identity, before: float) -> None:
     store.many("DELETE FROM batch_texts WHERE job = ?", old)
 
 
-def _groups(sizes: Mapping[str, int], terms: BatchTerms) -> Iterator[list[str]]:
+def _groups(sizes: Mapping[str, int], terms: JobTerms) -> Iterator[list[str]]:
     group: list[str] = []
     size = 0
     for digest, length in sizes.items():
@@ -288,7 +288,7 @@ class BatchMachine:
         self._stop.check()
         found: list[Job] = self._on_writer(lambda store: jobs(store, service.space))
         self._waiting(sum(job.texts for job in found))
-        return [job for job in found if (job.remote_id or job.ours) and job.id not in self._ignored]
+        return [job for job in found if (job.remote_id or job.of_this_process) and job.id not in self._ignored]
 
     def pause(self, service: BatchService) -> float:
         """Seconds until the next round."""

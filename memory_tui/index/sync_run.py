@@ -20,9 +20,9 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.core.events import Listener
 from memory_tui.core.tokens import indexed_form
 from memory_tui.index import batch_jobs, database, index_write, mass_deletion
-from memory_tui.index.batch_jobs import BatchTerms
+from memory_tui.index.batch_jobs import JobTerms
 from memory_tui.index.database import Rows
-from memory_tui.index.embedding import BATCH, HERE, Embedder, Manner
+from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.mass_deletion import Gone
 from memory_tui.index.schema import Recipe
@@ -181,13 +181,13 @@ class Orders:
     reason: str
     patience: Thresholds | None = None
     accepted: bool = False
-    terms: BatchTerms | None = None
+    terms: JobTerms | None = None
     rebuilding: bool = False
-    manner: Manner = HERE
+    manner: EmbeddingMode = HERE
 
 
 @dataclass
-class Tally:
+class SyncCounts:
     """What a run has done so far, in files and chunks."""
 
     found: int = 0
@@ -202,11 +202,11 @@ class Tally:
     failed: list[tuple[str, str]] = field(default_factory=list)
 
 
-class Run:
+class SyncRun:
     """One run of `provider` over `store`, whose chunks are made after `recipe`."""
 
     def __init__(self, store: Store, recipe: Recipe, provider: Provider | None, orders: Orders) -> None:
-        self.tally = Tally()
+        self.tally = SyncCounts()
         self.gone = Gone()
         self._store = store
         self._recipe = recipe
@@ -269,7 +269,7 @@ class Run:
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
         now = mass_deletion.devices(orders.roots)
-        if now != before and not self.gone.held:
+        if now != before and not self.gone.retained:
             index_write.remember(store, mass_deletion.KEY, mass_deletion.to_text(now))
 
     def _look_at(self, note: Found, row: IndexedNote | None) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
     from memory_tui.openclaw.compare import IndexComparison
-    from memory_tui.openclaw.host_index import TheirProblem
+    from memory_tui.openclaw.host_index import HostProblem
     from memory_tui.plan import Survey
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
@@ -69,7 +69,7 @@ def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
         yield "Notice", sentence
 
 
-def refusal(value: TheirProblem) -> Iterator[tuple[str, str]]:
+def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
     """Label and words of why there is nothing to compare."""
     yield "Their index", value.path
     yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
@@ -127,7 +127,7 @@ def sums(account: Account, trace: Trace) -> Iterator[str]:
         yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
 
 
-def steps(account: Account, trace: Trace) -> list[why.Line]:
+def steps(account: Account, trace: Trace) -> list[why.ScoreLine]:
     """The lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
     from memory_tui.explain import why
 
@@ -138,7 +138,7 @@ def steps(account: Account, trace: Trace) -> list[why.Line]:
     if not account.proposed:
         score = account.candidate.score
         # The last two lines tell of MMR and of the gate, which it never came to.
-        lines = [*lines[:-2], why.Line("gate", f"not a candidate; as one it would have {score:.3f}")]
+        lines = [*lines[:-2], why.ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
     return [*lines, terms]
 
 
@@ -545,7 +545,7 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
         _print(one_line(value.index))
 
 
-def comparison(value: IndexComparison | TheirProblem, *, as_json: bool) -> None:
+def comparison(value: IndexComparison | HostProblem, *, as_json: bool) -> None:
     """What OpenClaw's own index holds of the notes, or why it cannot be told."""
     from memory_tui.explain import trace_json
 

@@ -42,7 +42,7 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class KeywordSide:
     """Full-text search in one of the two ways: what was asked, and what came back."""
 
     plan: QueryPlan
@@ -58,7 +58,7 @@ class KeywordSearch:
     """Keywords looked for one by one: the `plan` of all of them together, and what `each` found alone."""
 
     plan: QueryPlan
-    each: tuple[Side, ...]
+    each: tuple[KeywordSide, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Evidence:
     embedded: int
     """How many chunks have a vector."""
     nearest: Rows
-    openclaw: Side
-    recommended: Side
+    openclaw: KeywordSide
+    recommended: KeywordSide
     keywords: KeywordSearch | None
     pointless: bool
     full_text: bool

@@ -13,7 +13,7 @@ from memory_tui.core import jsstring, tokens
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import Settings
 from memory_tui.search import formulas, gate
-from memory_tui.search.evidence import Evidence, Rows, Side
+from memory_tui.search.evidence import Evidence, KeywordSide, Rows
 from memory_tui.search.score import Rules, Similarity, age_of, components, keyword_hits, mode_of, pools, score, side_of
 from memory_tui.search.trace import (
     UNKNOWN_WORDS,
@@ -190,7 +190,9 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     )
 
 
-def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
+def _meaning_alone(
+    side: KeywordSide, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]
+) -> tuple[Notice, ...]:
     """That no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
     asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
@@ -245,7 +247,7 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
 class _Ranking:
     """One ranking: the numbers, the order they give, and who passed; writes out candidates on demand."""
 
-    def __init__(self, evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> None:
+    def __init__(self, evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> None:
         self.evidence, self.side, self.mode, self.rules = evidence, side, mode, rules
         self.numbers = numbers = components(evidence, side, mode, rules)
         self.scores = scores = score(numbers, [rules])

@@ -156,8 +156,8 @@ COMMANDS = {
     "write-config --undo": Command(["write-config", "--config", "CONFIG", "--undo"], (CONFIG,), ("config",)),
     "hook": Command(HOOK),
     "inbox --do merge": Command(["inbox", "--id", "SUGGESTION", "--do", "merge", "--yes"]),
-    "inbox --do keep": Command(["inbox", "--id", "SUGGESTION", "--do", "keep"], (), ("home/memory-tui/journal",)),
-    "flush": Command(FLUSH, (), ("home/memory-tui/flush",)),
+    "inbox --do keep": Command(["inbox", "--id", "SUGGESTION", "--do", "keep"], (), ("home/memory-tui/state.sqlite",)),
+    "flush": Command(FLUSH, (), ("home/memory-tui/state.sqlite",)),
     "index": Command(INDEX, (), ("index",)),
     "eval --write-qrels": Command(QRELS, (INDEX,), ("out",), with_labels, apart=True),
     "recall-log --clear": Command(["recall-log", "--clear"], (), ("home/memory-tui/recall",), with_recalls),
@@ -198,29 +198,29 @@ def named(stage: Path, words: list[str]) -> list[str]:
 
 
 def state(stage: Path, command: Command) -> dict[str, str]:
-    """The files that the command is to write, by name; of an index its notes, and one without any is no file."""
+    """The files that the command is to write, by name; of a database its rows, and one without any is no file."""
     found = {}
     for path in sorted(stage.rglob("*")):
         name = str(path.relative_to(stage))
         if not name.startswith(command.writes) or not path.is_file() or path.name.startswith("."):
             continue
         if path.suffix == ".sqlite":
-            found.update({name: rows} if (rows := indexed(path)) else {})
+            found.update({name: rows} if (rows := rows_of(path)) else {})
         elif not path.name.endswith(BESIDE):
             found[name] = TIME.sub("TIME", path.read_text())
     return found
 
 
-def indexed(path: Path) -> str:
-    """Path and hash of every note in the index, read from a copy, so that nothing of it is mended by looking."""
+def rows_of(path: Path) -> str:
+    """Path and hash of every note in an index, else every row, read from a copy: to look at it mends nothing."""
     with tempfile.TemporaryDirectory() as folder:
         for side in path.parent.glob(f"{path.name}*"):
             shutil.copy(side, folder)
         with contextlib.closing(sqlite3.connect(Path(folder) / path.name)) as opened:
-            if not opened.execute("SELECT 1 FROM sqlite_master WHERE name = 'files'").fetchone():
-                return ""
-            rows = opened.execute("SELECT path, hash FROM files ORDER BY path").fetchall()
-            return repr(rows) if rows else ""
+            tables = [name for (name,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            wanted = ["SELECT path, hash FROM files"] if "files" in tables else [f"SELECT * FROM {t}" for t in tables]
+            rows = [row for query in wanted for row in opened.execute(f"{query} ORDER BY 1")]
+            return TIME.sub("TIME", repr(rows)) if rows else ""
 
 
 def sweep(tmp_path: Path, run: Run, name: str, faults: tuple[str, ...], every: int) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
 from memory_tui.index import batch_jobs, embedding
-from memory_tui.index.batch_jobs import BatchTerms
+from memory_tui.index.batch_jobs import JobTerms
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
 from memory_tui.providers.failures import Cause, ProviderFailure
@@ -162,9 +162,9 @@ def test_a_provider_that_is_down_refuses_nothing(memory):
 def test_no_batch_job_is_made_of_what_was_refused(memory):
     memory.sync()
     identity = memory.store.identity()
-    assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 0
+    assert batch_jobs.claim(memory.store, identity, JobTerms(1, 10, 10_000)) == 0
     embedding.forget(memory.store)
-    assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 1
+    assert batch_jobs.claim(memory.store, identity, JobTerms(1, 10, 10_000)) == 1
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=8), st.sets(st.sampled_from("abcdef")))

@@ -61,8 +61,8 @@ def seen():
     trace = next((view.trace for view in app.views if hasattr(view, "trace")), None)
     return {
         "header": text_of(app).split("\\n")[0].strip(),
-        "chunks": facts and facts.chunks,
-        "pending": facts and len(facts.pending),
+        "chunks": facts and facts.status.chunks,
+        "pending": facts and len(facts.status.freshness.pending),
         "keeper": facts and facts.keeper,
         "asked": trace and trace.funnel.chunks,
         "recalled": trace and len(trace.recalled),
@@ -179,10 +179,14 @@ class Server:
         self._thread.start()
 
     def _ask(self) -> None:
-        self.wire.greet()
-        while not self._ended.wait(0.1):
-            answer = self.wire.search(len(self.answers) + 1, LAST)["result"]["structuredContent"]
-            self.answers.append((time.time(), answer, starved(self.wire.process.pid)))
+        try:
+            self.wire.greet()
+            while not self._ended.wait(0.1):
+                answer = self.wire.search(len(self.answers) + 1, LAST)["result"]["structuredContent"]
+                self.answers.append((time.time(), answer, starved(self.wire.process.pid)))
+        except (ValueError, OSError):
+            # It was killed because the test is over, or it died: then it is asked for its answers in vain.
+            return
 
     def right_at(self, end: float) -> tuple[float, dict[str, Any], dict[str, float]] | None:
         """The first answer after `end` from which on every answer holds the last note, and nothing waits."""
@@ -263,7 +267,10 @@ def test_all_show_what_one_of_them_indexed(
     waited = {server: starved(server.wire.process.pid) for server in asked}
     end = float(done.read_text().split()[1])
     until(lambda: all(app.right for app in apps), lambda: [app.now for app in apps])
-    until(lambda: all(server.right_at(end) for server in asked), lambda: [server.answers[-1] for server in asked])
+    until(
+        lambda: all(server.right_at(end) for server in asked),
+        lambda: json.dumps([server.answers[-1][1] for server in asked]),
+    )
     delays = [Delay.of(f"app {app.process.pid}", app.now["at"] - end, before[app], app.now["starved"]) for app in apps]
     for server in asked:
         at, _, cores = server.right_at(end) or pytest.fail("no answer")
