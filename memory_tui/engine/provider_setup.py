@@ -85,7 +85,6 @@ class SyncProvider:
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
             embedding.forget(store)
-        self._chain.reconsider()
         provider = self._chain.proven(store.identity())
         if isinstance(provider, ChainMember) and provider.remote and self._plan.provider_origin == NAMED:
             self._remember(provider)
