@@ -124,12 +124,9 @@ def _recall_log(given: argparse.Namespace) -> int:
     workspace = plan.choose(options(given)).workspace
     place, marked = recall_log.recall_log_path(workspace), recalled_lines.marks_path(workspace)
     if hasattr(given, "clear"):
-        as_text.text(
-            [
-                "Deleted." if recall_log.clear(place) else "There is no recall log.",
-                *(["The marks of your own recalls are deleted too."] if recall_log.clear(marked) else []),
-            ]
-        )
+        # The log last: whoever is told that something failed still has it.
+        marks = ["The marks of your own recalls are deleted."] if recall_log.clear(marked) else []
+        as_text.text([*marks, "The recall log is deleted." if recall_log.clear(place) else "There is no recall log."])
         return 0
     log = recall_log.read(place)
     if hasattr(given, "id"):
@@ -146,6 +143,10 @@ def _recall_log(given: argparse.Namespace) -> int:
 
 def _found(log: Log, name: str) -> RecallEntry:
     entry = log.find(name)
+    if entry is None and not log.entries:
+        raise QueryError(
+            "No recall is logged.", "Start the server with memory-tui mcp --log-recalls to have them written down."
+        )
     if entry is None:
         raise QueryError(f"No recall in the log has an id like {name!r}.", "memory-tui recall-log lists them.")
     return entry

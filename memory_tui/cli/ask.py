@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, opened, options, positive, spoken
+from memory_tui.cli.common import Command, opened, options, positive, question_of, spoken
 from memory_tui.core.errors import QueryError, SettingError
 from memory_tui.core.stop_signals import Stopped
 
@@ -107,10 +107,11 @@ def _search(given: argparse.Namespace) -> int:
             for question in _questions(sys.stdin):
                 as_text.line(engine, question, source, explain=hasattr(given, "explain"))
             return 0
-        if not hasattr(given, "query"):
+        query = question_of(given)
+        if query is None:
             raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
         engine.indexer.catch_up()
-        as_text.search(engine, given.query, source, as_json=as_json, explain=hasattr(given, "explain"))
+        as_text.search(engine, query, source, as_json=as_json, explain=hasattr(given, "explain"))
     return 0
 
 
@@ -149,9 +150,11 @@ def _get(given: argparse.Namespace) -> int:
     if start > max(1, note.total_lines):
         from memory_tui.core.formatting import plural
 
+        if not note.total_lines:
+            raise SettingError(f"{note.path} is empty; there is no line {start:,}.", "Leave --from out.")
         raise SettingError(
             f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",
-            f"Start with a line from 1 to {max(1, note.total_lines):,}.",
+            f"Start with a line from 1 to {note.total_lines:,}.",
         )
     as_text.note(note, as_json=hasattr(given, "json"))
     return 0

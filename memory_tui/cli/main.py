@@ -279,8 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with stop_signals.raised():
-            asked, words_of_it = _with_command(words)
-            given = build_parser(asked).parse_args(words_of_it)
+            given = _parsed(words)
             return COMMANDS[given.command].load(given.command).run(given)
     except stop_signals.Stopped as stopped:
         if sys.stderr.isatty():
@@ -304,6 +303,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ),
             as_json="--json" in words,
         )
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """What `words` ask for. Raises SettingError, which names the help of the command."""
+    asked, words_of_it = _with_command(words)
+    parser = build_parser(asked)
+    given, unknown = parser.parse_known_args(words_of_it)
+    if unknown:
+        shown, command = " ".join(unknown), getattr(given, "command", "")
+        quoted = command == "search" and not any(word.startswith("-") for word in unknown)
+        raise SettingError(
+            f"Unrecognized arguments: {shown}.",
+            (f'Put the question in quotes: memory-tui search "{given.query} {shown}". ' if quoted else "")
+            + f"{parser.prog} {command} --help shows what it takes.",
+        )
+    return given
 
 
 def _speak_utf8() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, at_least, opened, spoken
-from memory_tui.core.errors import IndexUnavailable, LabelError, SettingError
+from memory_tui.cli.common import Command, at_least, opened, question_of, spoken
+from memory_tui.core.errors import IndexUnavailable, LabelError, QueryError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -88,6 +88,8 @@ def _why(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.explain.why_not import against_their_index
     from memory_tui.render import as_text
 
+    if question_of(given) is None:
+        raise QueryError("What is the question?", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
     path, line = why_not.parse(given.place)
     answer = engine.queries.why(engine.queries.gather(given.query), path, line)
     if hasattr(given, "openclaw_index"):
@@ -105,12 +107,12 @@ def _why(given: argparse.Namespace, engine: Engine) -> int:
 def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
     """Why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
     from memory_tui.openclaw import compare
-    from memory_tui.openclaw.host_index import TheirProblem
+    from memory_tui.openclaw.host_index import HostProblem
 
     plan = engine.plan
     theirs = Path(path).expanduser() if path else compare.database(plan.config)
     found = compare.compare_workspace(plan.roots, theirs, compare.wanted(plan.config, plan.settings, plan.roots))
-    if isinstance(found, TheirProblem):
+    if isinstance(found, HostProblem):
         raise IndexUnavailable(found.detail, found.next_step)
     return found.lacks
 
@@ -192,7 +194,8 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     cases = evaluate.collect(engine.queries.gather, found) if found.judged else ()
     asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
     floor = noise.measure(asked, engine.plan.settings)
-    hits = [hit.score for hit in engine.queries.search(given.query).recalled] if hasattr(given, "query") else []
+    query = question_of(given)
+    hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
     if hasattr(given, "json"):
         as_text.data({**as_text.record(floor), "results": hits})
     else:
@@ -247,12 +250,14 @@ def _write_qrels(path: str, found: Notebook) -> None:
     from memory_tui.tune import judgments
 
     qrels, topics = judgments.export(found)
-    try:
-        atomic.replace_file(Path(path), qrels.encode("utf-8"), None)
-        atomic.replace_file(Path(f"{path}.topics"), topics.encode("utf-8"), None)
-    except OSError as error:
-        message = f"The qrels cannot be written to {path}: {error.strerror or error}."
-        raise LabelError(message, "Check the path.") from error
+    written = ""
+    for target, text in ((f"{path}.topics", topics), (path, qrels)):
+        try:
+            atomic.replace_file(Path(target), text.encode("utf-8"), None)
+        except OSError as error:
+            message = f"{target} cannot be written: {error.strerror or error}.{written}"
+            raise LabelError(message, "Check the path.") from error
+        written = f" {target} is written."
 
 
 _ASK: dict[str, Callable[[argparse.Namespace, Engine], int]] = {

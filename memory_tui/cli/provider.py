@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memory_tui.approval import Agreement
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
-    from memory_tui.providers.chain_member import LinkState
+    from memory_tui.providers.chain_member import MemberState
     from memory_tui.providers.serving import Who
 
 _ALL = "all"
@@ -50,7 +50,7 @@ def _provider(given: argparse.Namespace) -> int:
         agreed = embedding.approve(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
         tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
         agreements, who = embedding.approvals.every(), embedding.who()
-        links = tuple(as_recorded(link, who) for link in embedding.links())
+        links = tuple(as_recorded(link, who) for link in embedding.members())
         if hasattr(given, "json"):
             as_text.data(
                 {
@@ -67,6 +67,8 @@ def _provider(given: argparse.Namespace) -> int:
             )
         else:
             as_text.text(_lines(engine, who, links, agreements, revoked, agreed))
+            if hasattr(given, "agree") and agreed is None:
+                as_text.text(embedding.why_agreed(link) for link in links if link.agreed)
             if tried is not None:
                 as_text.text(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
@@ -75,7 +77,7 @@ def _provider(given: argparse.Namespace) -> int:
 def _lines(
     engine: Engine,
     who: Who,
-    links: tuple[LinkState, ...],
+    links: tuple[MemberState, ...],
     agreements: tuple[Agreement, ...],
     revoked: tuple[Agreement, ...],
     agreed: Agreement | None,
@@ -102,7 +104,10 @@ def _lines(
     ]
     waiting = engine.providers.chain.proposal
     if waiting is not None:
-        lines.append(f"{waiting.name} needs your approval: memory-tui index --dry-run shows what would be sent.")
+        lines.append(
+            f"{waiting.name} needs your approval before it can embed notes: memory-tui index --dry-run shows what "
+            "would be sent."
+        )
     return lines
 
 

@@ -205,8 +205,8 @@ KNOBS: tuple[Knob, ...] = (
     Knob(
         "dateBoost",
         "date boost",
-        0.25,
-        "gain of notes of a day that the query names",
+        1.0,
+        "gain of notes of the days that the query names",
         0,
         1,
         0.05,

@@ -17,7 +17,7 @@ from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event, Noticed
 
 if TYPE_CHECKING:
-    from memory_tui.index.batch_jobs import BatchMachine, JobResults, RunOnWriter, Terms
+    from memory_tui.index.batch_jobs import BatchMachine, BatchTerms, JobResults, RunOnWriter
     from memory_tui.index.embedding import Manner
     from memory_tui.index.sync import SyncReport
     from memory_tui.providers.batch import BatchService
@@ -69,16 +69,16 @@ class BatchRunner:
         self._thread: threading.Thread | None = None
         self._wanted = False
 
-    def terms(self) -> Terms | None:
+    def terms(self) -> BatchTerms | None:
         """When a sync leaves texts to jobs; None where it never does."""
-        from memory_tui.index.batch_jobs import MOST_FAILURES, Terms
+        from memory_tui.index.batch_jobs import MOST_FAILURES, BatchTerms
         from memory_tui.providers import batch
 
         service, machine = self._chain.batches(), self._jobs()
         if service is None:
             return None
         least = service.jobs.least if machine.failures < MOST_FAILURES else sys.maxsize
-        return Terms(least, batch.MOST_LINES, batch.MOST_BYTES, frozenset(machine.direct))
+        return BatchTerms(least, batch.MOST_LINES, batch.MOST_BYTES, frozenset(machine.direct))
 
     def start(self) -> None:
         """Follow the jobs there are, in the background, unless that is done already."""

@@ -211,12 +211,11 @@ class Engine:
         """The whole state, computed now; `deep` embeds one text with the provider."""
         from memory_tui.engine import status
 
-        probe = self.providers.chain.probe() if deep else None
+        probe = self.providers.probe() if deep else None
         indexer = self.indexer
 
         def read(store: Store) -> Status:
             began = time.monotonic()
-            indexer.index_changes.mark_known(store)
             seen = reachable(self.plan.roots, store.settled())
             freshness, supplied = indexer.freshness(store, seen), self.providers.supplied(store)
             found = status.status(

@@ -77,6 +77,8 @@ class FreshnessCheck:
         """What the last comparison found."""
         self._plan = plan
         self._chain = chain
+        self._lost = False
+        """Whether the provider that an index would be made with does not answer."""
         self._at = 0.0
         self._cost = 0.0
 
@@ -114,6 +116,7 @@ class FreshnessCheck:
             [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
             + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
         )
+        self._lost = who_answers(store, self._chain, settings).standing in ("failed", "fallback failed")
         self.last, self._at = found, time.monotonic()
         if seen is None:
             self._cost = self._at - began
@@ -152,8 +155,11 @@ class FreshnessCheck:
             found.append(
                 Notice(
                     "rebuild",
-                    f"The index was made otherwise ({'; '.join(seen.rebuild)}); it answers until a new one is whole.",
-                    "Run memory-tui index.",
+                    f"Index settings changed ({'; '.join(seen.rebuild)}). The old index is used until the rebuild "
+                    "finishes.",
+                    "It is rebuilt when the provider answers; memory-tui provider --test asks it now."
+                    if self._lost
+                    else "Run memory-tui index.",
                 )
             )
         return tuple(found)
@@ -226,7 +232,7 @@ class Indexer:
 
     def start(self) -> None:
         """Begin to work in the background: index what changed, then watch."""
-        self.batches.resident = True
+        self.batches.resident = self.opener.resident = True
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
         else:
@@ -251,6 +257,7 @@ class Indexer:
         self.writer.close(_GOODBYE_SECONDS)
         self.root_watch.join(_GOODBYE_SECONDS)
         self._keeping.close()
+        self.opener.leave()
 
     # --- the writer ------------------------------------------------------------------------------------------------
 
@@ -420,6 +427,12 @@ class Indexer:
             self._retry_later = True
             raise
 
+    def _compare_again(self, store: Store) -> None:
+        """Compare because another process writes; it takes its share of the time for as long as that does."""
+        began = time.monotonic()
+        self._compare_only(store)
+        self.index_changes.cost = max(self.index_changes.cost, time.monotonic() - began)
+
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""
         before = self.freshness_check.last
@@ -442,6 +455,9 @@ class Indexer:
         fresh = self.freshness(store, seen)
         try:
             with locks.wait_for(store.path, self._stop):
+                if self.index_changes.differs(store):
+                    # Written by another process since: what this sync finds done already is news all the same.
+                    self._emit(IndexChanged(time.time()))
                 report = self._provider.run(
                     store,
                     self._stop,
@@ -461,6 +477,8 @@ class Indexer:
                         manner,
                     ),
                 )
+                # Under the lock, so that nothing counts as known that another process writes next.
+                self.index_changes.mark_known(store)
         finally:
             self.progress, self._synced = None, time.monotonic()
         self.last_sync = report
@@ -474,7 +492,6 @@ class Indexer:
             del seen, fresh
             fresh = self.freshness(store, self._scanner.rescan(store))
         self._scanner.rely_on_last(store, fresh)
-        self.index_changes.mark_known(store)
         who = who_answers(store, self._chain, self._plan.settings)
         self._emit(
             ProviderChanged(
@@ -507,6 +524,9 @@ class Indexer:
         try:
             if self.writer.wait_idle(0) and self.index_changes.changed():
                 self._emit(IndexChanged(time.time()))
+                if self.freshness_check.unsearchable:
+                    # What waited may be indexed now, and answers must not go on to say that it waits.
+                    self.writer.submit(self._compare_again)
             if reason := self._due():
                 self.request_sync(reason)
         except IndexUnavailable as error:

@@ -83,7 +83,7 @@ class Queries:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
         met = index_file.file_at(self._indexer.opener.path)
         try:
-            with self._readers.borrow(self._indexer.opener.path) as store:
+            with self._borrowed() as store:
                 if store is None:
                     self._indexer.index_missing()
                     raise IndexUnavailable(
@@ -111,11 +111,17 @@ class Queries:
     @contextmanager
     def reader_or_empty(self) -> Iterator[Store]:
         """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with self._borrowed() as store:
             if store is not None:
                 yield store
                 return
         with self._empty() as store:
+            yield store
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Store | None]:
+        with self._readers.borrow(self._indexer.opener.path) as store:
+            self._indexer.index_changes.begin(store)
             yield store
 
     @contextmanager
@@ -239,7 +245,7 @@ class Queries:
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with self._borrowed() as store:
             rows = store.chunks_of(path) if store is not None else []
         return tuple(
             ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
@@ -251,7 +257,7 @@ class Queries:
         """The chunks with their vectors, to be compared with each other; None while there are none."""
         from memory_tui.inbox.checks import Chunks
 
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with self._borrowed() as store:
             if store is None:
                 return None
             with self._state(store) as (corpus, _):

@@ -21,7 +21,7 @@ from memory_tui.index.freshness import Freshness
 from memory_tui.index.index_write import VEC0_FROM
 from memory_tui.index.store import Store
 from memory_tui.plan import Plan
-from memory_tui.providers.chain_member import LinkState
+from memory_tui.providers.chain_member import MemberState
 from memory_tui.providers.serving import Who
 from memory_tui.search.trace import Notice
 from memory_tui.source.rows import Rejected, Withheld
@@ -139,7 +139,7 @@ class Status:
     """Chunks that are not sent to the provider, because they look like secrets."""
     refused: tuple[Rejected, ...] = ()
     """Chunks that the provider made no vector of, and why."""
-    links: tuple[LinkState, ...] = ()
+    links: tuple[MemberState, ...] = ()
     """Every provider that was looked at, with its last error and how long its last call took."""
     roots: tuple[RootState, ...] = ()
     """The workspace, and every other place where notes are read: whether they can be."""
@@ -149,7 +149,7 @@ class Status:
 class Supplied:
     """Who makes the vectors: every provider that was looked at, who answers, and chunks found in the cache so far."""
 
-    links: tuple[LinkState, ...]
+    links: tuple[MemberState, ...]
     who: Who
     cache_hits: int
 

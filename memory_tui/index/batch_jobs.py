@@ -21,7 +21,7 @@ from memory_tui.core.locks import Holder, is_alive, process_start
 from memory_tui.index import index_write
 from memory_tui.index.embedding import RECENT, sendable, since
 from memory_tui.index.store import UNCLAIMED, Store
-from memory_tui.providers.failures import PASSING, ProviderFailure, State
+from memory_tui.providers.failures import PASSING, Cause, ProviderFailure
 from memory_tui.providers.protocol import Identity, Vectors
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ Space = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class BatchTerms:
     """When texts are handed over: at least `least`, in jobs of `most_lines` and `most_bytes`, none of `direct`.
 
     `direct` are hashes of texts that no job could embed.
@@ -66,7 +66,7 @@ class Job(NamedTuple):
         return self.holder.pid == os.getpid() or not is_alive(self.holder)
 
 
-def claim(store: Store, identity: Identity, terms: Terms) -> int:
+def claim(store: Store, identity: Identity, terms: BatchTerms) -> int:
     """Make jobs of the texts that lack a vector and wait for no job, if they are many enough; how many wait now."""
     lacking: dict[str, int] = dict(
         store.query(
@@ -205,7 +205,7 @@ def _forget_old(store: Store, identity: Identity, before: float) -> None:
     store.many("DELETE FROM batch_texts WHERE job = ?", old)
 
 
-def _groups(sizes: Mapping[str, int], terms: Terms) -> Iterator[list[str]]:
+def _groups(sizes: Mapping[str, int], terms: BatchTerms) -> Iterator[list[str]]:
     group: list[str] = []
     size = 0
     for digest, length in sizes.items():
@@ -326,7 +326,7 @@ class BatchMachine:
         """Count a failure. What may have been made is looked for in the next round; otherwise texts go directly."""
         from memory_tui.providers.batch import UNSURE
 
-        unsupported = failure.state is State.UNKNOWN_MODEL and not job.file_id
+        unsupported = failure.state is Cause.UNKNOWN_MODEL and not job.file_id
         self.failures += MOST_FAILURES if unsupported else 1
         self._news(job, "failed", 0, failure.message)
         if job.file_id and failure.state not in UNSURE:
@@ -364,7 +364,7 @@ class BatchMachine:
         return status if status.phase != "running" else replace(status, phase="cancelled", why=why)
 
     def _poll_failed(self, job: Job, failure: ProviderFailure) -> None:
-        if failure.state is State.UNKNOWN_MODEL:
+        if failure.state is Cause.UNKNOWN_MODEL:
             self.failures += 1
             self._news(job, "failed", 0, f"{failure.message} Its texts {_DIRECTLY}.")
             self._drop(job)
@@ -399,7 +399,7 @@ class BatchMachine:
     def _fetch_later(self, job: Job, failure: ProviderFailure) -> bool:
         """Whether results that could not be fetched may be fetched in a later round, or by a later engine."""
         tries = self._downloads[job.id] = self._downloads.get(job.id, 0) + 1
-        if failure.state is State.BROKEN:
+        if failure.state is Cause.BROKEN:
             self._ignored.add(job.id)
         elif failure.state not in PASSING or tries >= _DOWNLOADS:
             return False

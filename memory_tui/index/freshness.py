@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from memory_tui.core.settings import Settings
@@ -17,7 +18,7 @@ PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "t
 """Reasons of syncs that nobody asked for by name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Freshness:
     """How many of `total` notes on disk are `fresh`, those that are not by path, and what is no note.
 
@@ -38,22 +39,22 @@ class Freshness:
         """The notes in one of `states`."""
         return tuple(note for note in self.stale.values() if note.state in states)
 
-    @property
+    @cached_property
     def pending(self) -> tuple[FileState, ...]:
         """Notes that the next sync will index or forget."""
         return self.of("pending")
 
-    @property
+    @cached_property
     def failed(self) -> tuple[FileState, ...]:
         """Notes that could not be indexed."""
         return self.of("failed")
 
-    @property
+    @cached_property
     def unsettled(self) -> tuple[FileState, ...]:
         """Notes that were being written each time they were read."""
         return self.of("changed while read")
 
-    @property
+    @cached_property
     def missing(self) -> tuple[FileState, ...]:
         """Notes whose folder has vanished; what was indexed of them stays."""
         return self.of("missing root")

@@ -15,7 +15,7 @@ from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.core.events import Listener
 from memory_tui.core.settings import Settings
 from memory_tui.index import database, embedding, index_write, rebuild, schema
-from memory_tui.index.batch_jobs import Terms
+from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.embedding import HERE, Manner
 from memory_tui.index.freshness import PATIENT
 from memory_tui.index.mass_deletion import MANY, Shrink
@@ -107,7 +107,7 @@ def sync(
     force: bool = False,
     reason: str = "manual",
     outage: str = "",
-    terms: Terms | None = None,
+    terms: BatchTerms | None = None,
     accept_shrink: bool = False,
     manner: Manner = HERE,
 ) -> SyncReport:

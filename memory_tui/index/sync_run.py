@@ -20,7 +20,7 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.core.events import Listener
 from memory_tui.core.tokens import indexed_form
 from memory_tui.index import batch_jobs, database, index_write, mass_deletion
-from memory_tui.index.batch_jobs import Terms
+from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, Manner
 from memory_tui.index.index_write import NewChunk, NewFile
@@ -181,7 +181,7 @@ class Orders:
     reason: str
     patience: Thresholds | None = None
     accepted: bool = False
-    terms: Terms | None = None
+    terms: BatchTerms | None = None
     rebuilding: bool = False
     manner: Manner = HERE
 

@@ -131,7 +131,7 @@ class Handlers:
                 answer = await self._within(seconds, functools.partial(_ask, run, late))
                 if answer is not None:
                     return _result(answer)
-            return _result(_late(name, str(given.get("path", ""))))
+            return _result(_timed_out(name, str(given.get("path", ""))))
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
@@ -244,7 +244,7 @@ def _result(answer: SearchAnswer | GetAnswer) -> dict[str, Any]:
     }
 
 
-def _late(tool: str, path: str) -> SearchAnswer | GetAnswer:
+def _timed_out(tool: str, path: str) -> SearchAnswer | GetAnswer:
     """What is said when not even words were looked for in time."""
     from memory_tui.mcp.tools import refused, unavailable
 

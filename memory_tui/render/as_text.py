@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
     from memory_tui.openclaw.compare import IndexComparison
-    from memory_tui.openclaw.host_index import TheirProblem
+    from memory_tui.openclaw.host_index import HostProblem
     from memory_tui.plan import Survey
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
@@ -69,7 +69,7 @@ def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
         yield "Notice", sentence
 
 
-def refusal(value: TheirProblem) -> Iterator[tuple[str, str]]:
+def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
     """Label and words of why there is nothing to compare."""
     yield "Their index", value.path
     yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
@@ -318,11 +318,20 @@ def agreed(made: Agreement | None, *, as_json: bool) -> None:
         _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
 
 
-def _nothing(value: Status, name: str) -> str:
-    """`name`, or what its absence means: an index that was never filled has no provider yet."""
-    if name not in ("", "none"):
-        return name
-    return "none" if value.files or value.requested_provider == "none" else "none yet, nothing is indexed"
+def _made_by(value: Status) -> str:
+    """Whose vectors the index holds."""
+    if value.provider not in ("", "none"):
+        return f"{value.provider} {value.model}".rstrip()
+    if value.files or value.requested_provider == "none":
+        return "no provider, words alone"
+    return "no provider yet, nothing is indexed"
+
+
+def _vectors(value: Status) -> str:
+    """Who compares vectors; of those that no question is compared with, that they wait."""
+    if value.embedded and not value.who.answers:
+        return f"not compared now, {value.vector.engine}"
+    return _part(value.vector, value.vector.load_error)
 
 
 def status(value: Status, *, as_json: bool) -> None:
@@ -337,13 +346,13 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
         ("Workspace", value.workspace_dir),
         ("Profile", f"{value.profile} ({value.profile_origin})"),
-        ("Provider", f"{_nothing(value, value.provider)} (requested: {value.requested_provider})"),
-        ("Model", _nothing(value, value.model)),
+        ("Provider", f"{value.requested_provider} ({value.provider_origin})"),
         ("Who answers", value.who.sentence),
+        ("Index made by", _made_by(value)),
         ("Indexed", f"{value.files}/{fresh.total} files, {plural(value.chunks, 'chunk')}"),
         ("Freshness", _freshness(value)),
         ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
-        ("Vector", _part(value.vector, value.vector.load_error)),
+        ("Vector", _vectors(value)),
         ("Text", _part(value.fts, value.fts.error)),
         ("Cache", f"{plural(value.cache.entries, 'vector')}, {plural(value.cache.hits, 'hit')}"),
         ("Configuration", value.config_path or "none"),
@@ -536,7 +545,7 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
         _print(one_line(value.index))
 
 
-def comparison(value: IndexComparison | TheirProblem, *, as_json: bool) -> None:
+def comparison(value: IndexComparison | HostProblem, *, as_json: bool) -> None:
     """What OpenClaw's own index holds of the notes, or why it cannot be told."""
     from memory_tui.explain import trace_json
 

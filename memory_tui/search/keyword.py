@@ -18,6 +18,7 @@ from memory_tui.core import tokens as core_tokens
 from memory_tui.search.corpus import Corpus, Flags
 from memory_tui.search.evidence import KeywordSearch, Postings, Rows, Side
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.question_dates import Time, without
 from memory_tui.search.trace import QueryPlan
 from memory_tui.source.protocol import WordIndex
 from memory_tui.source.rows import Form
@@ -71,8 +72,10 @@ class Matcher:
         )
         return Side(plan, postings, frequency)
 
-    def recommended(self, query: str, day: str) -> Side:
-        """Any of the words of `query` that say something, by their stems; `day` is the day that it names."""
+    def recommended(self, query: str, time: Time | None) -> Side:
+        """Any of the words of `query` that say something, by their stems; the words of its `time` are not searched."""
+        named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
+        query = without(query, time)
         frequency: dict[str, int] = {}
 
         def count(asked: Sequence[str]) -> Sequence[int]:
@@ -81,15 +84,17 @@ class Matcher:
             return found
 
         if not (self.full_text or self.by_text):
-            return Side(QueryPlan((), (), "", day), Postings.none(), {})
+            return Side(QueryPlan((), (), "", *named), Postings.none(), {})
         terms = core_tokens.terms(query, count, len(self.corpus))
         dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
         if not self.full_text:
-            plan = QueryPlan(terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True, common=common)
+            plan = QueryPlan(
+                terms.kept, dropped, " OR ".join(map(_like, terms.kept)), *named, inside=True, common=common
+            )
             return Side(plan, self._postings(self._weighed(terms.kept)), frequency)
         expression = core_tokens.or_query(terms.kept)
         postings = self._postings(self.words.match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
-        return Side(QueryPlan(terms.kept, dropped, expression, day, common=common), postings, frequency)
+        return Side(QueryPlan(terms.kept, dropped, expression, *named, common=common), postings, frequency)
 
     def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
         """`found` with the rank of each word counted as many times `more` as the question repeats it.

@@ -79,7 +79,7 @@ class Components:
     text_scale: float
     days: Floats
     named: Floats
-    """1 for chunks of the day that the query names, 0 for others."""
+    """1 for chunks of the days that the query names, 0 for others."""
     text_matches: int
 
 
@@ -191,7 +191,7 @@ def components(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Comp
         text,
         text_scale,
         age_of(evidence, profile).days[files],
-        np.isin(files, list(evidence.of_named_day)).astype(np.float64),
+        np.isin(files, list(evidence.of_named_time)).astype(np.float64),
         int(np.count_nonzero(~np.isnan(every))),
     )
 

@@ -18,5 +18,5 @@
 - typed_ahead: A key typed ahead waits until the key before it is done. -> TypedAhead
 - views: The views of the app, each imported when it is first shown.
 - widgets: The panes of the views.
-- workers: Workers run engine calls on threads, for coroutines of the screen that wait for them. -> Jobs
+- workers: Workers run engine calls on threads, for coroutines of the screen that wait for them. -> WorkerJobs
 """

@@ -37,7 +37,7 @@ from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
-from memory_tui.tui.workers import Jobs, Opener, task
+from memory_tui.tui.workers import Opener, WorkerJobs, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -172,7 +172,7 @@ class MemoryApp(GlobalActions):
     def __init__(self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = ()) -> None:
         self.set_reactive(GlobalActions.theme, first_theme())
         super().__init__()
-        self.jobs = Jobs(self, opener)
+        self.jobs = WorkerJobs(self, opener)
         self.engine: Engine | None = None
         self.tuning: Tuning | None = None
         self.facts: Facts | None = None

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
-    from memory_tui.tui.workers import Jobs
+    from memory_tui.tui.workers import WorkerJobs
 
 
 class GlobalActions(App[int]):
     """The app's own `do_` methods; views and panes have theirs, and come first."""
 
-    jobs: Jobs
+    jobs: WorkerJobs
     engine: Engine | None
     facts: Facts | None
     typed_ahead: TypedAhead

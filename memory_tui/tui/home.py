@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
     from memory_tui.tui.widgets.status_bars import IndexingProgress
-    from memory_tui.tui.workers import Jobs
+    from memory_tui.tui.workers import WorkerJobs
 
 
 class Home(Protocol):
     """The state that every view shows, and what a view may ask of the app; nothing of it is a view."""
 
-    jobs: Jobs
+    jobs: WorkerJobs
     """Starts work on worker threads."""
     engine: Engine | None
     """None until the index is open."""

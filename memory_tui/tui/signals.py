@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import asyncio
 
 
-class Ended(Protocol):
+class SignalledApp(Protocol):
     """The app, as far as signals know it."""
 
     signals: Signals | None
@@ -48,7 +48,7 @@ RESET = (
 class Signals:
     """Ends `app` when a signal asks for it, and wakes it after it was stopped; all in the main thread."""
 
-    def __init__(self, app: Ended) -> None:
+    def __init__(self, app: SignalledApp) -> None:
         self._app = app
         self._loop: asyncio.AbstractEventLoop | None = None
         self._modes = _modes()
@@ -138,7 +138,7 @@ def _restore(modes: list[Any] | None) -> None:
 
 
 @contextmanager
-def heard(app: Ended) -> Iterator[Signals]:
+def heard(app: SignalledApp) -> Iterator[Signals]:
     """While the app runs, signals end it properly."""
     signals = Signals(app)
     app.signals = signals

@@ -13,7 +13,7 @@ from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, 
 from memory_tui.search.trace import Trace
 
 if TYPE_CHECKING:
-    from memory_tui.config.config_write import Written
+    from memory_tui.config.config_write import ConfigWrite
     from memory_tui.search.evidence import Evidence
 
 Rank = Callable[["Evidence", Settings], Trace]
@@ -67,7 +67,7 @@ class Write:
 
     target: str
     values: Mapping[str, Scalar]
-    files: tuple[Written, ...]
+    files: tuple[ConfigWrite, ...]
     opened: Settings
     title: str
 
@@ -149,7 +149,7 @@ class Tuning:
             return self
         return replace(self, stand=self.future[0], past=(*self.past, self.stand), future=self.future[1:])
 
-    def wrote(self, target: str, values: Mapping[str, Scalar], files: tuple[Written, ...]) -> Tuning:
+    def wrote(self, target: str, values: Mapping[str, Scalar], files: tuple[ConfigWrite, ...]) -> Tuning:
         """The `values` were written into `target`: from now on they are as opened, and what was compared with that."""
         origin = f"written to {target}"
         # Under another profile every knob that was not written stands as that profile has it.

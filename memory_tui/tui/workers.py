@@ -127,7 +127,7 @@ def stop(owner: object, group: str) -> None:
 END = object()
 
 
-class Jobs:
+class WorkerJobs:
     """Runs the engine's slow calls on worker threads; only the app's thread calls its methods.
 
     `run`, `write` and `parts` are for tasks: never wait for them in the handler of a message or an action, because

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memory_tui.config import config_write, json5_edit
 from memory_tui.config import load as configuration
-from memory_tui.config.json5 import Node, Source, parse_json5
+from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import OWN
 from memory_tui.config.model import Config
 from memory_tui.config.places import own_path
@@ -60,7 +60,7 @@ class Patch:
             text = text.replace(secret, "***")
         return redact(text)
 
-    def write(self) -> tuple[config_write.Written, ...]:
+    def write(self) -> tuple[config_write.ConfigWrite, ...]:
         """Write every file, each with a backup. Raises ConfigError; a file that was changed meanwhile is left alone."""
         return tuple(config_write.write(file.path, file.before, file.after) for file in self.files)
 
@@ -110,7 +110,7 @@ def _empty(path: Path) -> Config:
     """Our own configuration as it is on disk, or one that holds nothing yet."""
     if path.is_file():
         return configuration.load(str(path), None)
-    return Config(path=path, kind="own", tree=parse_json5(Source(path, "{}\n")), sections=())
+    return Config(path=path, kind="own", tree=parse_json5(SourceText(path, "{}\n")), sections=())
 
 
 def _into(
@@ -123,7 +123,7 @@ def _into(
     path, root = config.path, config.tree
     if path is None or root is None:
         raise ConfigError("There is no configuration to write to.", "Name one with --config.")
-    sources: dict[Path, Source] = {}
+    sources: dict[Path, SourceText] = {}
     splices: dict[Path, list[json5_edit.Splice]] = {}
     changes = []
     prefix, section = config.sections[-1] if config.sections else (config.layout, root)
@@ -177,7 +177,7 @@ def _note_missing(
     members[rest[-1]] = value
 
 
-def _file(source: Source, splices: list[json5_edit.Splice]) -> FilePatch:
+def _file(source: SourceText, splices: list[json5_edit.Splice]) -> FilePatch:
     before = config_write.read(source.path)
     if before is not None and before.decode("utf-8", "replace") != source.text:
         raise ConfigError(f"{source.path} was changed since it was read.", "Open the workspace again.")
@@ -187,7 +187,7 @@ def _file(source: Source, splices: list[json5_edit.Splice]) -> FilePatch:
             "Change the values by hand.",
         )
     after = json5_edit.spliced(source.text, splices)
-    parse_json5(Source(source.path, after))
+    parse_json5(SourceText(source.path, after))
     return FilePatch(source.path, before, after.encode())
 
 

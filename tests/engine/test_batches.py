@@ -21,7 +21,7 @@ from memory_tui.core.events import BatchNews, Event
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers.provider_options import Clock
+from memory_tui.providers.provider_options import RetryClock
 from tests.support.batch_server import BatchHandler, BatchPlay, Made, refused, text_of
 from tests.support.embed import KEY, Time
 from tests.support.provider_server import hang, serving, status
@@ -33,7 +33,7 @@ DATA = Path(__file__).parent / "data"
 class Flowing(Time):
     """A clock whose time passes while somebody sleeps, and only then."""
 
-    def clock(self) -> Clock:
+    def clock(self) -> RetryClock:
         async def sleep(seconds: float) -> None:
             self.slept.append(seconds)
             self.at += seconds

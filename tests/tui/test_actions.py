@@ -17,7 +17,6 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.keymap import ACTIONS, PLACES, key_table_markdown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.help import INDENT, written
-from memory_tui.tui.views.inbox.inbox_proposal import Proposal
 from memory_tui.tui.views.inbox.inbox_view import InboxActions, InboxView
 from memory_tui.tui.views.index.index_details import DoctorView, Listing, RecallsView, SessionsView, StorageView
 from memory_tui.tui.views.index.index_view import IndexView
@@ -73,7 +72,7 @@ NODES = {
     "report": NoiseView,
     "noise": NoiseView,
     "inbox": InboxView,
-    "proposal": Proposal,
+    "proposal": InboxView,
     "fading": FadingView,
     "sweep": SweepView,
     "write": WriteView,

@@ -14,9 +14,10 @@ from memory_tui.inbox.entries import Suggestion
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview, Snooze
 from memory_tui.tui.views.inbox import inbox_view as queue_module
-from memory_tui.tui.views.inbox.inbox_proposal import Proposal, Suggestions
+from memory_tui.tui.views.inbox.inbox_proposal import Suggestions
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.widgets.rowlist import Rows
 from memory_tui.tui.widgets.status_bars import KeyHints
 from tests.support.tui import (
     LARGE,
@@ -297,7 +298,7 @@ def test_the_note_opens_at_the_lines(app: MemoryApp) -> None:
 def test_the_mouse_does_it_all(app: MemoryApp, workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await to(pilot, "stale date")
-        proposal = app.screen.query_one(Proposal)
+        proposal = app.screen.query_one("#proposal", Rows)
         row = next(row for row in range(proposal.count()) if proposal.key_of(row) == ("keep",))
         for _ in range(2):
             await pilot.click(proposal, offset=(12, row + 1))

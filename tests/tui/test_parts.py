@@ -20,7 +20,7 @@ from memory_tui.tui import draw, external, note_page
 from memory_tui.tui.note_page import beside, closest, find_in, groups, head_of, make_page, marks, overlaid
 from memory_tui.tui.state import Aging, age_word, effect_word, size_word
 from memory_tui.tui.tuning import Dial, Tuning, dials, slider, stepped
-from memory_tui.tui.widgets.status_bars import Part, fitted
+from memory_tui.tui.widgets.status_bars import BarStatement, fitted
 from memory_tui.workspace.notes import Document
 from tests.support.waiting import LONG
 
@@ -75,10 +75,10 @@ def test_paths_lose_their_beginning(path: str, width: int, shown: str) -> None:
 
 def test_the_truth_bar_keeps_what_matters() -> None:
     parts = [
-        Part(" MODE ", " M ", 99),
-        Part("412 chunks in 37 files", "412c/37f", 75),
-        Part("fts5", "fts5", 35),
-        Part("rules recommended", "rules recommended", 90),
+        BarStatement(" MODE ", " M ", 99),
+        BarStatement("412 chunks in 37 files", "412c/37f", 75),
+        BarStatement("fts5", "fts5", 35),
+        BarStatement("rules recommended", "rules recommended", 90),
     ]
     assert [text for text, _ in fitted(parts, 80)] == [part.long for part in parts]
     assert [text for text, _ in fitted(parts, 40)] == [" MODE ", "412c/37f", "rules recommended"]

@@ -11,7 +11,7 @@ import pytest
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.engine.engine import Engine
-from memory_tui.tui.workers import Jobs, Tell
+from memory_tui.tui.workers import Tell, WorkerJobs
 from tests.support.tui import until
 
 
@@ -22,13 +22,13 @@ class Broken(MemoryTuiError):
 
 
 @pytest.fixture
-def jobs() -> Jobs:
-    made = Jobs(cast("object", None), lambda _listener: pytest.fail("nothing is opened here"))  # type: ignore[arg-type]
+def jobs() -> WorkerJobs:
+    made = WorkerJobs(cast("object", None), lambda _listener: pytest.fail("nothing is opened here"))  # type: ignore[arg-type]
     made._engine = cast("Engine", object())
     return made
 
 
-def test_what_a_job_returns_and_raises_comes_to_the_task(jobs: Jobs) -> None:
+def test_what_a_job_returns_and_raises_comes_to_the_task(jobs: WorkerJobs) -> None:
     def fails(_engine: Engine) -> int:
         raise Broken("It is broken.")
 
@@ -42,7 +42,7 @@ def test_what_a_job_returns_and_raises_comes_to_the_task(jobs: Jobs) -> None:
     asyncio.run(steps())
 
 
-def test_parts_come_in_order_and_the_result_last(jobs: Jobs) -> None:
+def test_parts_come_in_order_and_the_result_last(jobs: WorkerJobs) -> None:
     def work(tell: Tell) -> str:
         for number in range(5):
             tell(number)
@@ -56,7 +56,7 @@ def test_parts_come_in_order_and_the_result_last(jobs: Jobs) -> None:
     asyncio.run(steps())
 
 
-def test_a_task_that_is_cancelled_hears_nothing_more_and_its_thread_ends(jobs: Jobs) -> None:
+def test_a_task_that_is_cancelled_hears_nothing_more_and_its_thread_ends(jobs: WorkerJobs) -> None:
     heard: list[object] = []
     told, go_on = threading.Event(), threading.Event()
 
@@ -86,7 +86,7 @@ def test_a_task_that_is_cancelled_hears_nothing_more_and_its_thread_ends(jobs: J
     assert heard == ["first"]
 
 
-def test_a_search_that_nobody_waits_for_is_stopped(jobs: Jobs) -> None:
+def test_a_search_that_nobody_waits_for_is_stopped(jobs: WorkerJobs) -> None:
     begun, stopped = threading.Event(), threading.Event()
 
     def search(_engine: Engine) -> None:
@@ -106,7 +106,7 @@ def test_a_search_that_nobody_waits_for_is_stopped(jobs: Jobs) -> None:
 
 
 @pytest.mark.parametrize("way", ["run", "write"])
-def test_a_write_is_done_though_nobody_waits_and_other_work_is_not_begun(jobs: Jobs, way: str) -> None:
+def test_a_write_is_done_though_nobody_waits_and_other_work_is_not_begun(jobs: WorkerJobs, way: str) -> None:
     done: list[str] = []
     gate = threading.Event()
 
@@ -128,7 +128,7 @@ def test_a_write_is_done_though_nobody_waits_and_other_work_is_not_begun(jobs: J
     assert done == (["write"] if way == "write" else [])
 
 
-def test_without_an_index_nothing_is_asked(jobs: Jobs) -> None:
+def test_without_an_index_nothing_is_asked(jobs: WorkerJobs) -> None:
     jobs._engine = None
 
     async def steps() -> None:

@@ -1,7 +1,7 @@
 """The panes of the views.
 
 - file_tree: The file tree lists notes in groups, each with its state, age, size. -> FileTree
-- index_lists: The lists of the index view: its status in full, its events. -> StatusList
+- index_lists: The lists of the index view: its status in full, its events. -> Statements
 - note_side: Beside a note: its state, its recalls, its links, the lines of a change. -> AboutPane
 - query: The query box, with the funnel that counts the chunks left after each stage. -> QueryBox
 - reader: The reader shows a note as it is on disk, with line numbers, chunks, recalled lines. -> Reader

@@ -168,7 +168,7 @@ def perfect(trace: Trace) -> float:
     if profiles.get(trace.profile).age == "multiply":
         return max(1.0, sides)
     recency = trace.settings.number("recency.weight") if trace.settings.on(DECAY) else 0.0
-    return max(1.0, sides + recency + (trace.settings.number("dateBoost") if trace.plan.day else 0.0))
+    return max(1.0, sides + recency + (trace.settings.number("dateBoost") if trace.plan.time else 0.0))
 
 
 def score_bar(candidate: Candidate, scale: float, width: int) -> list[Piece]:

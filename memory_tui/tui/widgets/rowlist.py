@@ -291,12 +291,14 @@ def text(words: str, width: int, style: str = "", indent: int = 1) -> list[Line]
 
 
 class Rows(RowList):
-    """Lines that `write` makes for the present width."""
+    """Lines that `write` makes for the present width; `places` are where it stands, in terms of the action table.
 
-    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+    Where `opens` is set, one click on the line under the cursor is enough.
+    """
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, *, id: str, places: tuple[str, ...] = ("list",), opens: bool = False) -> None:
         super().__init__(id=id)
+        self.PLACES, self._opens = places, opens
         self._write: Write = lambda _width: ()
         self._lines: Sequence[Line] = ()
 
@@ -322,3 +324,7 @@ class Rows(RowList):
     def draw(self, row: int, _line: int, _width: int, /) -> Iterable[Piece]:
         """One line."""
         return self._lines[row][0]
+
+    def opens_at_once(self, _row: int, /) -> bool:
+        """Whether one click is enough."""
+        return self._opens

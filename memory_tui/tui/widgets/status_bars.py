@@ -22,7 +22,7 @@ from memory_tui.tui.state import Facts
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarStatement:
     """A statement in a long and a short form; those of low `weight` are shortened, then dropped, first."""
 
     long: str
@@ -60,68 +60,74 @@ LOST: Mapping[str, tuple[str, str]] = {
 """What a reduced mode cannot do, at length and in short."""
 
 
-def opening(name: str) -> list[Part]:
+def opening(name: str) -> list[BarStatement]:
     """What is said while the index is being opened."""
-    return [Part(" OPENING ", " OPENING ", 99, "$text on $panel"), Part(name, name, 50)]
+    return [BarStatement(" OPENING ", " OPENING ", 99, "$text on $panel"), BarStatement(name, name, 50)]
 
 
-def statements(facts: Facts, progress: IndexingProgress | None) -> list[Part]:  # noqa: C901
+def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:  # noqa: C901
     """Every statement of the truth bar, in order."""
+    status = facts.status
     parts = [_mode(facts, progress), *_lost(facts)]
     if facts.doubt:
         doubt = f"as last known: {one_line(facts.doubt, 80)}"
-        parts.append(Part(doubt, "as last known", 92, "$text-error"))
+        parts.append(BarStatement(doubt, "as last known", 92, "$text-error"))
     if progress is not None:
-        parts.append(Part(fit_path(one_line(progress.path), 40), "", 30, "$quiet"))
+        parts.append(BarStatement(fit_path(one_line(progress.path), 40), "", 30, "$quiet"))
         if left := _left(progress):
-            parts.append(Part(left, left.rpartition(", ")[2], 60, "$quiet"))
+            parts.append(BarStatement(left, left.rpartition(", ")[2], 60, "$quiet"))
         if progress.lacking and progress.total:
             parts.append(
-                Part(
+                BarStatement(
                     f"vectors for {progress.asked:,} of {progress.lacking:,} chunks",
                     f"vectors {progress.asked:,}/{progress.lacking:,}",
                     61,
                     "$quiet",
                 )
             )
-    if facts.paused:
-        parts.append(Part("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
+    if status.paused:
+        parts.append(BarStatement("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
     if facts.shrink:
-        parts.append(Part(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
+        parts.append(BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
+    if facts.index_moved:
+        moved = f"index in a temporary place, {fit_path(one_line(status.db_path), 40)}"
+        parts.append(BarStatement(moved, "temporary index", 81, "$text-warning"))
     if facts.keeper:
-        parts.append(Part(f"kept by {facts.keeper}", "reader", 38, "$quiet"))
+        parts.append(BarStatement(f"kept by {facts.keeper}", "reader", 38, "$quiet"))
     if not facts.provider.ok:
         parts.append(
-            Part(
+            BarStatement(
                 f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
                 f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}",
                 84,
-                "$text-warning" if facts.who.answers else "$text-error",
+                "$text-warning" if status.who.answers else "$text-error",
             )
         )
     # While the first vectors are made nothing is lost; what the provider cannot do stands before it.
-    if facts.mode in LOST and facts.chunks and progress is None:
-        parts.append(Part(*LOST[facts.mode], 83, "$text-warning"))
-    there = f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}"
+    if facts.mode in LOST and status.chunks and progress is None:
+        parts.append(BarStatement(*LOST[facts.mode], 83, "$text-warning"))
+    there = f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}"
     if facts.lost_notes is not None:
         there = f"the index keeps {there}"
-    parts.append(Part(there, f"{facts.chunks}c/{facts.files}f", 75))
-    if facts.pending and progress is None and not _stale(facts):
-        parts.append(Part(f"{len(facts.pending)} pending", f"{len(facts.pending)} pending", 85, "$text-warning"))
+    parts.append(BarStatement(there, f"{status.chunks}c/{status.files}f", 75))
+    if status.freshness.pending and progress is None and not _stale(facts):
+        pending = f"{len(status.freshness.pending)} pending"
+        parts.append(BarStatement(pending, pending, 85, "$text-warning"))
     if facts.failed and facts.lost_notes is None:
-        parts.append(Part(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$text-error"))
+        parts.append(BarStatement(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$text-error"))
     for health, weight in ((facts.vector, 40), (facts.text, 35)):
         style = "$quiet" if health.ok else "$text-error"
         short = health.words if health.ok else f"{health.words}: {one_line(health.detail, 24)}"
-        parts.append(Part(short, short, weight if health.ok else 82, style))
+        parts.append(BarStatement(short, short, weight if health.ok else 82, style))
     if facts.provider.ok:
-        parts.append(Part(facts.provider.words, facts.provider.words, 45, "$quiet"))
+        parts.append(BarStatement(facts.provider.words, facts.provider.words, 45, "$quiet"))
     parts.append(_watch(facts))
-    if len(facts.agents) > 1:
-        parts.append(Part(f"agent {facts.agent} in {Path(facts.workspace).name}", f"agent {facts.agent}", 80))
-    if facts.read_only:
-        parts.append(Part("read-only", "read-only", 76, "$text-warning"))
-    parts.append(Part(f"rules {facts.profile}", f"rules {facts.profile}", 90, "$text-accent"))
+    if len(status.agents) > 1:
+        agent = f"agent {status.agent_id}"
+        parts.append(BarStatement(f"{agent} in {Path(status.workspace_dir).name}", agent, 80))
+    if status.read_only:
+        parts.append(BarStatement("read-only", "read-only", 76, "$text-warning"))
+    parts.append(BarStatement(f"rules {status.profile}", f"rules {status.profile}", 90, "$text-accent"))
     return parts
 
 
@@ -134,27 +140,29 @@ WORDS: Mapping[str, tuple[str, str]] = {
 """What is said of a root: of the workspace in place of what searches go by, and of any root after its name."""
 
 
-def _lost(facts: Facts) -> list[Part]:
+def _lost(facts: Facts) -> list[BarStatement]:
     """What is to be said of roots; a watcher that stalled is said once, for all of them."""
     lost = [root for root in facts.lost if not root.readable]
     if not lost:
         return []
     if lost[0].main:
-        return [Part(one_line(lost[0].detail), fit_path(one_line(lost[0].absolute), 30), 91, "$text-error")]
+        return [BarStatement(one_line(lost[0].detail), fit_path(one_line(lost[0].absolute), 30), 91, "$text-error")]
     named = [f"{fit_path(one_line(root.path), 30)} {WORDS[root.state][1]}" for root in lost]
     short = named[0] + (f" and {len(named) - 1} more" if len(named) > 1 else "")
-    return [Part(", ".join(named), short, 91, "$text-error")]
+    return [BarStatement(", ".join(named), short, 91, "$text-error")]
 
 
-def _watch(facts: Facts) -> Part:
+def _watch(facts: Facts) -> BarStatement:
     """Whether saved files are noticed, and how."""
     if stalled := next((root for root in facts.lost if root.state == "watcher stalled"), None):
-        return Part(f"watcher stalled: {one_line(stalled.detail, 80)}", "watcher stalled", 89, "$text-error")
-    if not facts.watching:
-        return Part("watch off", "watch off", 78, "$text-warning")
-    if facts.watch_detail in ("on", ""):
-        return Part("watch on", "watch on", 42, "$quiet")
-    return Part(f"watch by listing: {one_line(facts.watch_detail, 60)}", "watch by listing", 77, "$text-warning")
+        return BarStatement(f"watcher stalled: {one_line(stalled.detail, 80)}", "watcher stalled", 89, "$text-error")
+    if not facts.status.watching:
+        return BarStatement("watch off", "watch off", 78, "$text-warning")
+    if facts.status.watch_detail in ("on", ""):
+        return BarStatement("watch on", "watch on", 42, "$quiet")
+    return BarStatement(
+        f"watch by listing: {one_line(facts.status.watch_detail, 60)}", "watch by listing", 77, "$text-warning"
+    )
 
 
 def _left(progress: IndexingProgress) -> str:
@@ -167,13 +175,13 @@ def _left(progress: IndexingProgress) -> str:
 
 
 def _stale(facts: Facts) -> bool:
-    return bool(facts.pending) and not facts.watching
+    return bool(facts.status.freshness.pending) and not facts.status.watching
 
 
-def _mode(facts: Facts, progress: IndexingProgress | None) -> Part:
+def _mode(facts: Facts, progress: IndexingProgress | None) -> BarStatement:
     if (gone := facts.lost_notes) is not None:
         text = f" {WORDS[gone.state][0]} "
-        return Part(text, text, 99, "bold $text on $error-muted")
+        return BarStatement(text, text, 99, "bold $text on $error-muted")
     if progress is not None:
         word = "REBUILDING" if progress.rebuilding else "INDEXING"
         text = (
@@ -181,24 +189,24 @@ def _mode(facts: Facts, progress: IndexingProgress | None) -> Part:
             if progress.total
             else f" VECTORS {progress.asked:,}/{progress.lacking:,} "
         )
-        return Part(text, text, 99, "bold $text on $primary-muted")
+        return BarStatement(text, text, 99, "bold $text on $primary-muted")
     # What searches would go by means nothing while nothing is indexed.
-    empty = not facts.chunks and facts.on_disk
+    empty = not facts.status.chunks and facts.status.freshness.total
     if facts.mode in ("keywords only", "vectors only") and not empty:
         word = wording.mode(facts.mode)
-        return Part(f" {word} ", f" {word} ", 99, "bold $text on $warning-muted")
+        return BarStatement(f" {word} ", f" {word} ", 99, "bold $text on $warning-muted")
     if _stale(facts):
-        text = f" STALE  {plural(len(facts.pending), 'file')} changed, r indexes "
-        return Part(text, text, 99, "bold $text on $warning-muted")
+        text = f" STALE  {plural(len(facts.status.freshness.pending), 'file')} changed, r indexes "
+        return BarStatement(text, text, 99, "bold $text on $warning-muted")
     if empty:
-        return Part(" NOTHING INDEXED ", " NOTHING INDEXED ", 99, "bold $text on $warning-muted")
+        return BarStatement(" NOTHING INDEXED ", " NOTHING INDEXED ", 99, "bold $text on $warning-muted")
     if facts.mode == "nothing":
-        return Part(" NO SEARCH ", " NO SEARCH ", 99, "bold $text on $error-muted")
+        return BarStatement(" NO SEARCH ", " NO SEARCH ", 99, "bold $text on $error-muted")
     colour = "$warning-muted" if facts.lost or facts.doubt else "$success-muted"
-    return Part(f" {wording.mode(facts.mode)} ", f" {wording.mode(facts.mode)} ", 99, f"bold $text on {colour}")
+    return BarStatement(f" {wording.mode(facts.mode)} ", f" {wording.mode(facts.mode)} ", 99, f"bold $text on {colour}")
 
 
-def fitted(parts: Sequence[Part], width: int) -> list[tuple[str, str]]:
+def fitted(parts: Sequence[BarStatement], width: int) -> list[tuple[str, str]]:
     """(text, style) of the statements that fit `width` cells, two blanks apart; the weightiest always stay."""
     shown = {i: part.long for i, part in enumerate(parts)}
     steps = sorted(

@@ -11,17 +11,14 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import BindingType
-
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
 from memory_tui.tui.judging import JobProgress
-from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.dialogs import Planned
 from memory_tui.tui.widgets.note_side import MARKS
-from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+from memory_tui.tui.widgets.rowlist import Line, RowList, text
 from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
@@ -401,18 +398,3 @@ class Suggestions(RowList):
         place = fit_path(safe(str(one.place)), (_PLACE if roomy else width - 4) - 1)
         lead = [(f"   {sign} ", style), (fit(place, _PLACE) if roomy else place, "")]
         return [*lead, (fit(one_line(reason), width - _PLACE - 5), "muted")] if roomy else lead
-
-
-class Proposal(Rows):
-    """Before and after of the suggestion under the cursor; enter on a line does what it says."""
-
-    PLACES: ClassVar[tuple[str, ...]] = ("proposal", "list")
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("proposal"))
-
-    def __init__(self) -> None:
-        super().__init__(id="proposal")
-        self.border_title = "Before and after"
-
-    def opens_at_once(self, _row: int, /) -> bool:
-        """Lines that do something are clicked twice, once to see where the cursor is."""
-        return True

@@ -31,7 +31,6 @@ from memory_tui.tui.views.inbox.inbox_proposal import (
     VERBS,
     DecisionRecord,
     Findings,
-    Proposal,
     Shown,
     Suggestions,
     changes_notes,
@@ -40,7 +39,7 @@ from memory_tui.tui.views.inbox.inbox_proposal import (
     written,
 )
 from memory_tui.tui.views.view import Part, View, sentence_of
-from memory_tui.tui.widgets.rowlist import Line, RowList
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows
 from memory_tui.tui.workers import stop, task
 
 if TYPE_CHECKING:
@@ -86,7 +85,13 @@ class InboxView(View):
         """Queue and proposal."""
         with Horizontal(id="panes"):
             yield Suggestions()
-            yield Proposal()
+            # A line that does something is clicked twice, once to see where the cursor is.
+            yield Rows(id="proposal", places=("proposal", "list"), opens=True)
+
+    @property
+    def proposal(self) -> Rows:
+        """Before and after of the suggestion under the cursor; enter on a line does what it says."""
+        return self.query_one("#proposal", Rows)
 
     # --- looking -------------------------------------------------------------------------------------------------
 
@@ -276,7 +281,7 @@ class InboxView(View):
         if before != self._shown:
             self._write()
             if before is None or before.suggestion.id != one.id:
-                self.query_one(Proposal).scroll_home(animate=False)
+                self.proposal.scroll_home(animate=False)
 
     @task("proposal")
     async def _work_out(self, one: Suggestion) -> None:
@@ -293,7 +298,7 @@ class InboxView(View):
         def lines(width: int) -> Sequence[Line]:
             return [] if shown is None else written(shown, width)
 
-        self.query_one(Proposal).show(lines, title(shown))
+        self.proposal.show(lines, title(shown))
 
     # --- where the user is ---------------------------------------------------------------------------------------
 
@@ -356,11 +361,11 @@ class InboxView(View):
 
     def do_scroll_down(self) -> None:
         """Scroll before and after."""
-        self.query_one(Proposal).scroll_relative(y=3, animate=False)
+        self.proposal.scroll_relative(y=3, animate=False)
 
     def do_scroll_up(self) -> None:
         """Scroll it back."""
-        self.query_one(Proposal).scroll_relative(y=-3, animate=False)
+        self.proposal.scroll_relative(y=-3, animate=False)
 
     def back(self) -> bool:
         """Stop looking, else show all kinds, else leave the proposal for the queue."""
@@ -370,7 +375,7 @@ class InboxView(View):
         elif self.kind is not None:
             self.kind = None
             self.show()
-        elif self.focused is self.query_one(Proposal):
+        elif self.focused is self.proposal:
             self.query_one(Suggestions).focus()
         else:
             return False

@@ -15,7 +15,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.index_lists import Attention, EventLog, StatusList
+from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, statements
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class IndexView(View):
         """State above what needs attention, events beside or below."""
         with Horizontal(id="panes"):
             with Vertical(id="state-column"):
-                yield StatusList()
+                yield Statements("State", id="state")
                 yield Attention()
             yield EventLog()
 
@@ -45,7 +45,7 @@ class IndexView(View):
 
     def facts_changed(self, facts: Facts, /) -> None:
         """Everything follows the facts."""
-        self.query_one(StatusList).show(facts)
+        self.query_one(Statements).say(statements(facts))
         self.query_one(Attention).show(facts)
 
     def events_came(self, events: Sequence[Event]) -> None:
@@ -118,7 +118,7 @@ class IndexView(View):
 
         cost = await self.home.jobs.attempt(lambda engine: engine.providers.estimate())
         told = f" The cost is unknown: {cost.message}" if isinstance(cost, MemoryTuiError) else _cost_of(cost)
-        files = self.home.facts.on_disk if self.home.facts else 0
+        files = self.home.facts.status.freshness.total if self.home.facts else 0
         self.app.push_screen(
             Confirm(
                 "Index everything anew",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status
-    from memory_tui.providers.chain_member import LinkState
+    from memory_tui.providers.chain_member import MemberState
 
 STATES: Mapping[str, tuple[str, str]] = {
     "in use": ("✓", "good"),
@@ -41,7 +41,7 @@ class ProvidersListing:
     """What the view shows, gathered in one go."""
 
     status: Status
-    proposal: LinkState | None
+    proposal: MemberState | None
     forecast: Forecast | None
     agreements: tuple[Agreement, ...]
 
@@ -97,7 +97,7 @@ class ProvidersView(View):
         self.say("The provider answered." if self._tried["ok"] else "The provider did not answer as it should.")
         self.listing.show()
 
-    def _link(self) -> LinkState | None:
+    def _link(self) -> MemberState | None:
         found, key = self.listing.found, self.listing.rows.key
         links = found.status.links if found is not None else ()
         return next((link for link in links if link.name == key), None)
@@ -181,7 +181,7 @@ def _gathered(engine: Engine) -> ProvidersListing:
     )
 
 
-def _link(link: LinkState, width: int) -> list[Line]:
+def _link(link: MemberState, width: int) -> list[Line]:
     glyph, style = STATES[link.state]
     where = f" at {one_line(link.host)}" if link.host else ""
     model = f", {one_line(link.model)}" if link.model else ""

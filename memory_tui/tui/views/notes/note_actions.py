@@ -16,6 +16,8 @@ from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memory_tui.curate.changes import Change, Conflict
     from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
@@ -94,15 +96,15 @@ class NoteActions(Part):
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
-    def _lines(self) -> tuple[str, int, int | None] | None:
-        """The marked lines, or the item under the cursor; None where no line is under the cursor."""
+    def _lines(self) -> tuple[str, int, int | None, Sequence[str]] | None:
+        """The marked lines, or the item under the cursor, of all lines as they are shown; None where there are none."""
         page = self._pane.reader.page
         if page is None or self.view.focused is not self._pane.reader:
             self.view.say("Go to the lines first: tab leads to the reader.")
             return None
         if self._pane.reader.selecting:
-            return page.path, *self._pane.reader.selected_lines
-        return page.path, self._pane.reader.cursor + 1, None
+            return page.path, *self._pane.reader.selected_lines, page.lines
+        return page.path, self._pane.reader.cursor + 1, None, page.lines
 
     def do_promote(self) -> None:
         """Copy lines to the curated note."""
@@ -171,7 +173,7 @@ class NoteActions(Part):
             return
         lines = self._lines()
         if lines is not None:
-            self.propose(lambda curator: curator.plan.trash_lines(curator.plan.spot(*lines)))
+            self.propose(lambda curator: curator.plan.trash_lines(note_changes.spot_of(curator.plan, *lines)))
 
     # --- notes ---------------------------------------------------------------------------------------------------
 
