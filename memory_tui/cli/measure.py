@@ -250,12 +250,14 @@ def _write_qrels(path: str, found: Notebook) -> None:
     from memory_tui.tune import judgments
 
     qrels, topics = judgments.export(found)
-    try:
-        atomic.replace_file(Path(path), qrels.encode("utf-8"), None)
-        atomic.replace_file(Path(f"{path}.topics"), topics.encode("utf-8"), None)
-    except OSError as error:
-        message = f"The qrels cannot be written to {path}: {error.strerror or error}."
-        raise LabelError(message, "Check the path.") from error
+    written = ""
+    for target, text in ((f"{path}.topics", topics), (path, qrels)):
+        try:
+            atomic.replace_file(Path(target), text.encode("utf-8"), None)
+        except OSError as error:
+            message = f"{target} cannot be written: {error.strerror or error}.{written}"
+            raise LabelError(message, "Check the path.") from error
+        written = f" {target} is written."
 
 
 _ASK: dict[str, Callable[[argparse.Namespace, Engine], int]] = {

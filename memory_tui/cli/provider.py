@@ -104,7 +104,10 @@ def _lines(
     ]
     waiting = engine.providers.chain.proposal
     if waiting is not None:
-        lines.append(f"{waiting.name} needs your approval: memory-tui index --dry-run shows what would be sent.")
+        lines.append(
+            f"{waiting.name} needs your approval before it can embed notes: memory-tui index --dry-run shows what "
+            "would be sent."
+        )
     return lines
 
 
