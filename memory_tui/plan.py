@@ -251,6 +251,7 @@ def _roots(choices: Choices) -> Roots:
         sources=sources or ["memory"],
         sessions=folder,
         archives=choices.settings.on("sessions.archives"),
+        chunking=profiles.get(choices.settings.word("profile")).chunking,
     )
 
 

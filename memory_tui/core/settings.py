@@ -48,7 +48,7 @@ KNOBS: tuple[Knob, ...] = (
         "profile",
         "auto",
         "which scoring rules to follow; auto follows the configuration",
-        choices=("auto", "recommended", "openclaw-2026.3", "openclaw-2026.2"),
+        choices=("auto", "recommended", "openclaw-2026.9", "openclaw-2026.3", "openclaw-2026.2"),
     ),
     Knob("query.hybrid.vectorWeight", "vector", 0.7, "share of meaning (cosine) in the score", 0, 1, 0.05, 0.01),
     Knob("query.hybrid.textWeight", "text", 0.3, "share of words (bm25) in the score", 0, 1, 0.05, 0.01),

@@ -300,6 +300,11 @@ class Store(Database):
             raise damaged(self.path, "a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
 
+    def annotations(self) -> dict[int, tuple[int, str, str]]:
+        """Importance, triggers and project of each chunk that has annotations, by rowid."""
+        rows = self.query("SELECT chunk, importance, triggers, project FROM annotations")
+        return {chunk: (importance, triggers, project) for chunk, importance, triggers, project in rows}
+
     def first_occurrences(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
         """For rowids of repeats: the rowid of the chunk that they repeat."""
         wanted = json.dumps([int(rowid) for rowid in rowids])

@@ -107,6 +107,8 @@ class Files:
     mtimes: npt.NDArray[np.float64]
     index: Mapping[int, int]
     """File index by the id of the row in `files`."""
+    gone: frozenset[int] = frozenset()
+    """The file indexes of notes that were removed."""
 
     @classmethod
     def of(cls, rows: Iterable[FileRow]) -> Files:
@@ -119,17 +121,20 @@ class Files:
             {row.id: i for i, row in enumerate(rows)},
         )
 
-    def patched(self, rows: Sequence[FileRow]) -> Files:
-        """These notes with new modification times, and new notes at the end."""
+    def patched(self, rows: Sequence[FileRow], touched: Iterable[int] = ()) -> Files:
+        """These notes with new modification times, and new notes at the end; one `touched` without a row is gone."""
+        there = {row.id for row in rows}
+        gone = self.gone | {self.index[number] for number in touched if number in self.index and number not in there}
         new = Files.of(row for row in rows if row.id not in self.index)
         mtimes = self.mtimes.copy()
         for row in rows:
             if row.id in self.index:
                 mtimes[self.index[row.id]] = row.mtime_ns / 1e9
         if not new.paths:
-            return Files(self.paths, self.sources, mtimes, self.index)
+            return Files(self.paths, self.sources, mtimes, self.index, gone)
         index = {**self.index, **{number: len(self.paths) + i for number, i in new.index.items()}}
-        return Files(self.paths + new.paths, self.sources + new.sources, np.concatenate([mtimes, new.mtimes]), index)
+        times = np.concatenate([mtimes, new.mtimes])
+        return Files(self.paths + new.paths, self.sources + new.sources, times, index, gone)
 
 
 class Corpus:
@@ -249,7 +254,7 @@ class Corpus:
             rows = store.chunks_by_id(chunks, vectors=vectors)
             touched = {row[1] for row in rows} | {number for op, number in changes if op == "file"}
             with making_sense(store.path):
-                files = self.files.patched(store.files_by_id(sorted(touched)))
+                files = self.files.patched(store.files_by_id(sorted(touched)), touched)
         with self._block.lock, making_sense(store.path):
             return self._patched(generation, files, set(chunks), rows)
 

@@ -70,6 +70,10 @@ class Matcher:
         )
         return Side(plan, postings, frequency)
 
+    def matches(self, query: str) -> bool:
+        """Whether full-text search is asked for any word of `query`, and not the texts alone."""
+        return any(not self._is_looked_through(word) for word in core_tokens.WORD.findall(query))
+
     def recommended(self, query: str, day: str) -> Side:
         """Any of the words of `query` that say something, by their stems; `day` is the day that it names."""
         frequency: dict[str, int] = {}
