@@ -157,15 +157,15 @@ def test_any_text_as_a_host_is_answered(text: str) -> None:
 
 def test_a_configured_provider_gets_nothing_and_words_are_searched(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, provider="openai")) as engine:
-        engine.sync()
-        trace = engine.search("omada")
+        engine.indexer.sync()
+        trace = engine.queries.search("omada")
         assert (trace.mode, len(trace.recalled)) == ("keywords only", 1)
-        assert engine.embedding.proposal.name == "openai"
+        assert engine.providers.chain.proposal.name == "openai"
         (notice,) = [notice for notice in trace.notices if notice.code == "provider"]
         assert "embed.example" in notice.message
         assert "memory-tui index --yes" in notice.next_step
         assert "embed.example" in engine.status().provider_state
-        (link,) = engine.embedding.links()
+        (link,) = engine.providers.links()
         assert (link.agreed, link.cause, link.host) == (False, "needs your word", "embed.example")
     assert play.asked == []
 
@@ -174,23 +174,26 @@ def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(
     play: Play, workspace: Path, tmp_path: Path
 ) -> None:
     with Engine.open(options(tmp_path)) as engine:
-        engine.sync()
-        assert engine.search("omada").mode == "hybrid"
+        engine.indexer.sync()
+        assert engine.queries.search("omada").mode == "hybrid"
         assert engine.status().provider == "builtin"
-        assert (engine.embedding.proposal.name, engine.embedding.proposal.host) == ("openai", "embed.example")
+        assert (engine.providers.chain.proposal.name, engine.providers.chain.proposal.host) == (
+            "openai",
+            "embed.example",
+        )
         assert not [notice for notice in engine.notices() if notice.code == "provider"]
     assert play.asked == []
 
 
 def test_with_a_word_auto_takes_the_first_that_has_a_key(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path)) as engine:
-        engine.sync()
-        made = engine.embedding.agree()
+        engine.indexer.sync()
+        made = engine.providers.approve()
         assert (made.provider, made.host, made.how) == ("openai", "embed.example", "in the app")
-        engine.sync()
+        engine.indexer.sync()
         assert engine.status().provider == "openai"
-        assert engine.search("omada").mode == "hybrid"
-        assert engine.embedding.proposal is None
+        assert engine.queries.search("omada").mode == "hybrid"
+        assert engine.providers.chain.proposal is None
     assert any("Omada" in text for text in sent(play))
 
 
@@ -199,27 +202,27 @@ def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(
 ) -> None:
     chosen = options(tmp_path, provider="openai")
     with Engine.open(chosen) as engine:
-        engine.embedding.agree(sync=False)
+        engine.providers.approve(sync=False)
     with Engine.open(chosen) as engine:
-        engine.sync()
-        assert engine.search("omada").mode == "hybrid"
+        engine.indexer.sync()
+        assert engine.queries.search("omada").mode == "hybrid"
         asked = len(play.asked)
-        assert [made.provider for made in engine.embedding.revoke("openai")] == ["openai"]
-        assert engine.search("omada").mode == "keywords only"
+        assert [made.provider for made in engine.providers.revoke("openai")] == ["openai"]
+        assert engine.queries.search("omada").mode == "keywords only"
         (workspace / "memory" / "new.md").write_text("quokka\n")
-        engine.sync()
+        engine.indexer.sync()
         assert len(play.asked) == asked
 
 
 def test_taking_it_back_in_another_process_stops_this_one(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, provider="openai")) as engine:
-        engine.embedding.agree(sync=False)
-        engine.sync()
+        engine.providers.approve(sync=False)
+        engine.indexer.sync()
         asked = len(play.asked)
         Consents(workspace).revoke()
-        assert engine.search("omada").mode == "keywords only"
+        assert engine.queries.search("omada").mode == "keywords only"
         (workspace / "memory" / "new.md").write_text("quokka\n")
-        assert "agreed" in engine.sync().error
+        assert "agreed" in engine.indexer.sync().error
         assert len(play.asked) == asked
 
 
@@ -227,7 +230,7 @@ def test_naming_it_on_the_command_line_is_a_word_that_is_remembered(
     play: Play, workspace: Path, tmp_path: Path
 ) -> None:
     with Engine.open(options(tmp_path, "openai")) as engine:
-        engine.sync()
+        engine.indexer.sync()
     assert sent(play)
     assert [(made.provider, made.host, made.how) for made in Consents(workspace).every()] == [
         ("openai", "embed.example", "--provider")
@@ -240,9 +243,9 @@ def test_a_remote_fallback_needs_a_word_of_its_own(
     monkeypatch.setenv("MISTRAL_API_KEY", "m-0123456789")
     play.usual = status(401, {"error": {"message": "no"}})
     with Engine.open(options(tmp_path, "openai", fallback="mistral")) as engine:
-        engine.sync()
-        assert engine.search("omada").mode == "keywords only"
-        assert engine.embedding.links()[1].agreed is False
+        engine.indexer.sync()
+        assert engine.queries.search("omada").mode == "keywords only"
+        assert engine.providers.links()[1].agreed is False
         assert "api.mistral.ai" in engine.notices()[-1].message
     assert {request.path.split("/v1")[0] for request in play.asked} == {"http://embed.example"}
 
@@ -251,16 +254,16 @@ def test_a_provider_on_this_machine_needs_no_word(workspace: Path, tmp_path: Pat
     with serving(Play()) as here:
         remote = {"baseUrl": f"{here.url}/v1", "apiKey": KEY}
         with Engine.open(options(tmp_path, provider="openai", remote=remote)) as engine:
-            engine.sync()
-            assert engine.search("omada").mode == "hybrid"
-            assert engine.embedding.agree() is None
+            engine.indexer.sync()
+            assert engine.queries.search("omada").mode == "hybrid"
+            assert engine.providers.approve() is None
         assert sent(here)
 
 
 def test_the_key_of_one_provider_is_not_offered_to_the_next(play: Play, workspace: Path, tmp_path: Path) -> None:
     Consents(workspace).agree("gemini", "generativelanguage.googleapis.com", "before")
     with Engine.open(options(tmp_path)) as engine:
-        states = {link.name: link.state for link in engine.embedding.links()}
+        states = {link.name: link.state for link in engine.providers.links()}
     assert states == {
         "local": "passed over",
         "openai": "passed over",
@@ -273,12 +276,12 @@ def test_the_key_of_one_provider_is_not_offered_to_the_next(play: Play, workspac
 
 def test_a_try_sends_a_sentence_of_its_own_and_no_note(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, provider="openai")) as engine:
-        engine.sync()
-        assert engine.embedding.try_out()["ok"]
-        assert engine.search("omada").mode == "keywords only"
+        engine.indexer.sync()
+        assert engine.providers.chain.try_out()["ok"]
+        assert engine.queries.search("omada").mode == "keywords only"
     assert set(sent(play)) == {"A note about embeddings."}
 
 
 def test_agreeing_to_who_does_not_wait_is_refused(play: Play, workspace: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path)) as engine, pytest.raises(SettingError, match="does not wait"):
-        engine.embedding.agree("voyage")
+        engine.providers.approve("voyage")

@@ -120,7 +120,7 @@ def _doctor(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     with opened(given) as engine:
-        engine.catch_up()
+        engine.indexer.catch_up()
         results = sorted(
             runner.examine(engine, deadline=given.deadline),
             key=lambda result: [check.key for check in runner.CHECKS].index(result.check.key),

@@ -193,8 +193,8 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
     # Ages are counted from the moment of the question, unless another one was asked for.
     with Engine.open(asked if asked.now is not None else dataclasses.replace(asked, now=entry.at)) as engine:
         engine.plan.require_enabled()
-        engine.catch_up()
-        found = rerun.replay(engine, entry)
+        engine.indexer.catch_up()
+        found = rerun.replay(entry, engine.plan.settings, engine.queries.gather)
         if hasattr(given, "why"):
             return _why(given, engine, found)
         if hasattr(given, "json"):
@@ -210,9 +210,11 @@ def _why(given: argparse.Namespace, engine: Engine, found: Replay) -> int:
     from memory_tui.render import as_text
 
     path, line = why_not.parse(given.why)
-    answer = engine.why(found.evidence, path, line, found.settings)
-    changes = None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.with_profile)
-    questions = of_answer(engine.gather, answer)
+    answer = engine.queries.why(found.evidence, path, line, found.settings)
+    changes = (
+        None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.plan.with_profile)
+    )
+    questions = of_answer(engine.queries.gather, answer)
     if hasattr(given, "json"):
         as_text.data(trace_json.why(answer, changes, questions))
     else:
@@ -292,7 +294,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
 
     def read(path: str) -> str | None:
         try:
-            return engine.read(path).text
+            return engine.notes.read(path).text
         except (PathRefused, Unreadable):
             return None
 
@@ -449,7 +451,7 @@ def _saved(
     """Write the note of a session; its path (None when nothing was said), and where its name is from."""
     from memory_tui.openclaw import session_note
 
-    if engine.read_only:
+    if engine.plan.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
     configured = engine.plan.config.value("hooks.internal.entries.session-memory.messages")
     count = getattr(given, "messages", 0) or (configured if isinstance(configured, int) else session_note.MESSAGES)
@@ -458,7 +460,7 @@ def _saved(
         return None, ""
     found, why = session_note.ask(content)
     ended = session_note.Ended(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
-    return session_note.save(engine.workspace, ended, content, found), f"time: {why}" if why else "model"
+    return session_note.save(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 
 def _claude_code(given: argparse.Namespace) -> int:
@@ -497,7 +499,7 @@ def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
             return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
         if happened.name == "PreCompact":
             file = prompts.daily(_now(engine.plan, given).date())
-            return claude_code.reminder(file, (engine.workspace / file).exists())
+            return claude_code.reminder(file, (engine.plan.roots.workspace / file).exists())
         if happened.transcript is not None:
             _saved(engine, given, happened.transcript, happened.session, happened.why)
     return {}

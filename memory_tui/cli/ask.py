@@ -62,7 +62,7 @@ def _index(given: argparse.Namespace) -> int:
         if hasattr(given, "dry_run"):
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
         if hasattr(given, "yes"):
-            as_text.agreed(engine.embedding.agree(how="index --yes", sync=False), as_json=hasattr(given, "json"))
+            as_text.agreed(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
         outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0
@@ -71,8 +71,12 @@ def _index(given: argparse.Namespace) -> int:
 def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
     """Bring the index up to date; whoever stops it is told what becomes of the work."""
     try:
-        outcome = engine.accept_shrink() if accepts else engine.sync(force=force, reason="cli")
-        return engine.sync(force=True, reason="cli") if accepts and force else outcome
+        outcome = (
+            engine.indexer.sync(reason="accept", accept_shrink=True)
+            if accepts
+            else engine.indexer.sync(force=force, reason="cli")
+        )
+        return engine.indexer.sync(force=True, reason="cli") if accepts and force else outcome
     except Stopped as stopped:
         stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
         raise
@@ -93,13 +97,13 @@ def _search(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
         if hasattr(given, "stdin"):
-            engine.catch_up()
+            engine.indexer.catch_up()
             for question in _questions(sys.stdin):
                 as_text.line(engine, question, source, explain=hasattr(given, "explain"))
             return 0
         if not hasattr(given, "query"):
             raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
-        engine.catch_up()
+        engine.indexer.catch_up()
         as_text.search(engine, given.query, source, as_json=as_json, explain=hasattr(given, "explain"))
     return 0
 
@@ -135,7 +139,7 @@ def _get(given: argparse.Namespace) -> int:
 
     start = getattr(given, "start", 1)
     with opened(given) as engine:
-        note = engine.get(given.path, start, getattr(given, "lines", None))
+        note = engine.notes.get(given.path, start, getattr(given, "lines", None))
     if start > max(1, note.total_lines):
         from memory_tui.explain.wording import plural
 
@@ -159,7 +163,7 @@ def _why_file(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     with opened(given) as engine:
-        as_text.path(engine.why_file(given.path), as_json=hasattr(given, "json"))
+        as_text.path(engine.notes.why_file(given.path), as_json=hasattr(given, "json"))
     return 0
 
 
@@ -246,7 +250,7 @@ def _labels(parser: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
-        engine.catch_up()
+        engine.indexer.catch_up()
         return _ASK[given.command](given, engine)
 
 
@@ -257,12 +261,12 @@ def _why(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.render import as_text
 
     path, line = why_not.parse(given.place)
-    answer = engine.why(engine.gather(given.query), path, line)
+    answer = engine.queries.why(engine.queries.gather(given.query), path, line)
     if hasattr(given, "openclaw_index"):
         answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
     row = answer.row
-    changes = None if row is None else flips(answer.evidence, engine.settings, row, engine.with_profile)
-    questions = of_answer(engine.gather, answer)
+    changes = None if row is None else flips(answer.evidence, engine.plan.settings, row, engine.plan.with_profile)
+    questions = of_answer(engine.queries.gather, answer)
     if hasattr(given, "json"):
         as_text.data(trace_json.why(answer, changes, questions))
     else:
@@ -297,8 +301,8 @@ def _notebook(given: argparse.Namespace, engine: Engine) -> Notebook:
     elif hasattr(given, "labels"):
         found = judgments.parse(_text(given.labels), given.labels)
     else:
-        found = judgments.load(judgments.place(engine.workspace, engine.plan.own_named))
-    return judgments.settled(found, engine.read)
+        found = judgments.load(judgments.place(engine.plan.roots.workspace, engine.plan.own_named))
+    return judgments.settled(found, engine.notes.read)
 
 
 def _text(path: str) -> str:
@@ -316,8 +320,8 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     found = _notebook(given, engine)
     if hasattr(given, "write_qrels"):
         _write_qrels(given.write_qrels, found)
-    cases = evaluate.collect(engine.gather, found)
-    card = evaluate.score(cases, engine.settings, len(found.queries) - len(cases))
+    cases = evaluate.collect(engine.queries.gather, found)
+    card = evaluate.score(cases, engine.plan.settings, len(found.queries) - len(cases))
     compared = _compared(given, engine, card, cases)
     short = evaluate.shortfalls(card.mean, floors)
     if compared is not None and hasattr(given, "baseline"):
@@ -325,7 +329,7 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     if hasattr(given, "json"):
         as_text.data(
             {
-                **evaluation.scorecard_data(card, engine.settings),
+                **evaluation.scorecard_data(card, engine.plan.settings),
                 "failed": [{"metric": name, "value": value, "wanted": floor} for name, value, floor in short],
                 "comparison": evaluation.comparison_data(compared) if compared else None,
             }
@@ -342,8 +346,8 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.tune import evaluate, knob_search
 
     _known(given.metric)
-    cases = evaluate.collect(engine.gather, _notebook(given, engine))
-    found = knob_search.tune(cases, engine.settings, given.metric, given.seed)
+    cases = evaluate.collect(engine.queries.gather, _notebook(given, engine))
+    found = knob_search.tune(cases, engine.plan.settings, given.metric, given.seed)
     if hasattr(given, "json"):
         as_text.data({"metric": given.metric, "questions": len(cases), **evaluation.outcome_data(found)})
     else:
@@ -357,10 +361,10 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.tune import evaluate
 
     found = _notebook(given, engine)
-    cases = evaluate.collect(engine.gather, found) if found.judged else ()
-    asked = noise.ask_all(engine.gather, evaluate.probes(cases))
-    floor = noise.measure(asked, engine.settings)
-    hits = [hit.score for hit in engine.search(given.query).recalled] if hasattr(given, "query") else []
+    cases = evaluate.collect(engine.queries.gather, found) if found.judged else ()
+    asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
+    floor = noise.measure(asked, engine.plan.settings)
+    hits = [hit.score for hit in engine.queries.search(given.query).recalled] if hasattr(given, "query") else []
     if hasattr(given, "json"):
         as_text.data({**as_text.record(floor), "results": hits})
     else:
@@ -382,7 +386,7 @@ def _compared(given: argparse.Namespace, engine: Engine, card: Scorecard, cases:
             ) from error
         return evaluate.compare(evaluate.restored(data), evaluate.by_question(card))
     if hasattr(given, "against"):
-        other = evaluate.score(cases, engine.with_profile(given.against))
+        other = evaluate.score(cases, engine.plan.with_profile(given.against))
         return evaluate.compare(evaluate.by_question(other), evaluate.by_question(card))
     return None
 

@@ -260,10 +260,10 @@ def _inbox(given: argparse.Namespace) -> int:
         raise SettingError("--do and --id belong together.", "For instance: memory-tui inbox --id 3f9a12 --do merge.")
     kind = _kind(given.kind) if hasattr(given, "kind") else None
     with opened(given) as engine:
-        engine.catch_up()
+        engine.indexer.catch_up()
         if getattr(given, "do", "") == "reopen":
             return _reopen(given, engine)
-        found = engine.inbox()
+        found = engine.inbox.examine()
         if hasattr(given, "do"):
             return _do(given, engine, _named(found, given.id))
         _list(given, [one for one in found if kind in (None, one.kind)], kind)
@@ -309,13 +309,13 @@ def _reopen(given: argparse.Namespace, engine: Engine) -> int:
     """Take back that a suggestion was kept or put off."""
     from memory_tui.render import as_text
 
-    fitting = [name for name in engine.decisions.decided() if name.startswith(given.id)]
+    fitting = [name for name in engine.inbox.decisions.decided() if name.startswith(given.id)]
     if len(fitting) != 1:
         raise EditRefused(
             f"{'Nothing' if not fitting else 'More than one thing'} with the id {given.id!r} was kept or put off.",
             "The id is the one that memory-tui inbox showed when it was decided.",
         )
-    engine.decisions.reopen(fitting[0])
+    engine.inbox.decisions.reopen(fitting[0])
     if hasattr(given, "json"):
         as_text.data({"id": fitting[0], "done": "reopen"})
     else:
@@ -333,18 +333,18 @@ def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
         raise EditRefused(f"{given.do} is nothing that can be done about this.", f"There is {', '.join(one.actions)}.")
     back = f"memory-tui inbox --id {one.id} --do reopen takes it back."
     if action == "keep":
-        engine.decisions.keep(one)
+        engine.inbox.decisions.keep(one)
         said = f"Kept; {back}"
     elif action == "snooze":
-        engine.decisions.snooze(one, engine.now() + given.days * _DAY_SECONDS)
+        engine.inbox.decisions.snooze(one, engine.now() + given.days * _DAY_SECONDS)
         said = f"Put off for {given.days:g} days; {back}"
     else:
-        change = examine.change(one, action, engine.curator.plan)
+        change = examine.change(one, action, engine.notes.curator.plan)
         if not hasattr(given, "json"):
             as_text.text([change.title, *change.notes, *map(str, diff.masked_lines(change))])
         if not agreed("Change these notes?", given):
             raise EditRefused("Nothing was changed.", "Say --yes to change notes without being asked.")
-        number = engine.curator.apply(change).entry.id
+        number = engine.notes.curator.apply(change).entry.id
         said = f"Written as change {number}; memory-tui undo {number} takes it back."
     if hasattr(given, "json"):
         as_text.data({"id": one.id, "done": given.do})

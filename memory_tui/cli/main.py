@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -231,6 +232,10 @@ def _mistyped(word: str, commands: Iterable[str]) -> None:
     )
 
 
+_NO_ROOM = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
+"""What the loader of a compiled module says when there is no memory for it."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     _speak_utf8()
@@ -251,7 +256,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the answer has seen enough.
         sys.stderr.close()
         return 0
-    except MemoryError:
+    except (MemoryError, ImportError) as error:
+        if isinstance(error, ImportError) and not _NO_ROOM.search(str(error)):
+            raise
         return _fail(
             MemoryTuiError(
                 "There is not enough memory for this.",

@@ -43,15 +43,15 @@ def _provider(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     with opened(given) as engine:
-        embedding = engine.embedding
+        embedding = engine.providers
         revoked = (
             embedding.revoke("" if given.revoke == _ALL else given.revoke, sync=False)
             if hasattr(given, "revoke")
             else ()
         )
-        agreed = embedding.agree(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
-        tried = embedding.try_out(given.test) if hasattr(given, "test") else None
-        agreements, who = embedding.agreements(), embedding.who()
+        agreed = embedding.approve(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
+        tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
+        agreements, who = embedding.approvals.every(), embedding.who()
         links = tuple(as_recorded(link, who) for link in embedding.links())
         if hasattr(given, "json"):
             as_text.data(
@@ -102,7 +102,7 @@ def _lines(
         f"{', just now' if made == agreed else ''}."
         for made in agreements
     ]
-    waiting = engine.embedding.proposal
+    waiting = engine.providers.chain.proposal
     if waiting is not None:
         lines.append(f"{waiting.name} waits for your word: memory-tui index --dry-run shows what would be sent.")
     return lines
@@ -130,7 +130,7 @@ def dry_run(engine: Engine, *, as_json: bool) -> int:
     from memory_tui.explain import trace_json
     from memory_tui.render import as_text
 
-    found = engine.embedding.forecast()
+    found = engine.providers.forecast()
     if as_json:
         as_text.data(trace_json.plain(found) if found else None)
     elif found is None:

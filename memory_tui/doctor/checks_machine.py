@@ -67,7 +67,7 @@ def _full_text(_: Engine) -> Finding:
 def _trigram(engine: Engine) -> Finding:
     from memory_tui.index import database
 
-    if engine.settings.word("store.fts.tokenizer") != "trigram":
+    if engine.plan.settings.word("store.fts.tokenizer") != "trigram":
         return skipped("The configuration does not ask for trigrams.")
     reason = database.trigram()
     return (
@@ -80,7 +80,7 @@ def _trigram(engine: Engine) -> Finding:
 def _vec0(engine: Engine) -> Finding:
     from memory_tui.index import integrity
 
-    if not engine.settings.on("store.vector.enabled"):
+    if not engine.plan.settings.on("store.vector.enabled"):
         return skipped("store.vector.enabled is off; numpy compares the vectors, with the same answers.")
     reason = integrity.nearest()
     if reason:
@@ -95,7 +95,7 @@ def _clock(engine: Engine) -> Finding:
     now = time.time()
     if now < 1_704_067_200:
         return failed(f"This machine believes it is {time.strftime('%Y-%m-%d', time.gmtime(now))}.", "Set the clock.")
-    ahead = [row.path for row in engine.files() if row.mtime > now + 86_400]
+    ahead = [row.path for row in engine.notes.files() if row.mtime > now + 86_400]
     if ahead:
         return warning(
             f"Saved more than a day in the future by this clock: {', '.join(ahead[:3])}.",
@@ -171,7 +171,7 @@ def _index_file_system(engine: Engine) -> Finding:
 
 
 def _notes_file_system(engine: Engine) -> Finding:
-    kind = _file_system(engine.workspace)
+    kind = _file_system(engine.plan.roots.workspace)
     if kind in _NETWORK:
         return warning(
             f"The notes are on {kind}: changes made elsewhere may not be announced.",
@@ -185,7 +185,7 @@ def _watch_limit(engine: Engine) -> Finding:
         limit = int(Path("/proc/sys/fs/inotify/max_user_watches").read_text("ascii"))
     except (OSError, ValueError):
         return skipped("This system has no such limit.")
-    folders = len({row.path.rpartition("/")[0] for row in engine.files()}) + len(engine.plan.roots.extra)
+    folders = len({row.path.rpartition("/")[0] for row in engine.notes.files()}) + len(engine.plan.roots.extra)
     if folders * 2 > limit:
         return warning(
             f"{limit:,} folders may be watched, and the notes are in {folders:,}.", "Raise fs.inotify.max_user_watches."

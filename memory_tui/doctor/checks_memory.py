@@ -25,7 +25,7 @@ _AGAIN = "Mend what the provider names; memory-tui provider --test asks it again
 
 
 def _whole(engine: Engine) -> Finding:
-    problems = engine.verify()
+    problems = engine.queries.verify()
     if problems:
         return failed("; ".join(problems[:3]), "Delete it and run memory-tui index: it is made anew from the notes.")
     return ok(f"{engine.plan.index.name} was read from end to end.")
@@ -76,7 +76,7 @@ def _identity(engine: Engine) -> Finding:
 
 
 def _remeasured(engine: Engine) -> Finding:
-    found = engine.remeasured()
+    found = engine.queries.remeasured()
     if found is None:
         return skipped("There is no vector to compare with.")
     path, cosine = found
@@ -89,15 +89,15 @@ def _remeasured(engine: Engine) -> Finding:
 
 
 def _finds_itself(engine: Engine) -> Finding:
-    sample = engine.sample()
+    sample = engine.queries.sample()
     if sample is None:
         return skipped("There is no chunk to look for.")
     ref, text = sample
     words = " ".join(text.split()[:30])
-    settings = engine.settings.update(
+    settings = engine.plan.settings.update(
         {"query.minScore": 0.0, "query.hybrid.temporalDecay.enabled": False}, "the doctor"
     )
-    trace = engine.rank(engine.gather(words[:400]), settings)
+    trace = engine.queries.rank(engine.queries.gather(words[:400]), settings)
     place = next((at for at, hit in enumerate(trace.recalled, 1) if hit.chunk.path == ref.path), 0)
     if not place:
         return warning(
@@ -120,7 +120,7 @@ def _writer(engine: Engine) -> Finding:
 def _provider(engine: Engine) -> Finding:
     if engine.plan.provider == "none":
         return skipped("No provider is asked for.")
-    who = engine.who()
+    who = engine.providers.who()
     if who.fine:
         return ok(f"{engine.plan.provider} ({engine.plan.provider_origin}): {who.sentence}")
     state = warning if who.answers or who.standing == "fallback starts" else failed
@@ -131,7 +131,7 @@ def _provider_call(engine: Engine) -> Finding:
     if engine.plan.provider == "none":
         return skipped("No provider is asked for.")
     began = time.perf_counter()
-    probe = engine.embedding.try_out()
+    probe = engine.providers.chain.try_out()
     if not probe.get("ok"):
         return failed(
             f"A text was not embedded: {probe.get('error') or 'no answer'}.",
@@ -149,7 +149,7 @@ def _theirs(engine: Engine) -> Finding:
         return skipped("The configuration is not OpenClaw's.")
     try:
         found = compare.compare_workspace(
-            roots, compare.database(config), compare.wanted(config, engine.settings, roots)
+            roots, compare.database(config), compare.wanted(config, engine.plan.settings, roots)
         )
     except MemoryTuiError as error:
         return warning(error.message, error.next_step or "memory-tui compare-index tells more.")
@@ -175,10 +175,10 @@ _DATED = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})(?:-[^/]*)?\.md$")
 
 
 def _workspace(engine: Engine) -> Finding:
-    folder = engine.workspace
+    folder = engine.plan.roots.workspace
     if not os.access(folder, os.R_OK | os.X_OK):
         return failed(f"{folder} cannot be read.", "Change its permissions.")
-    if engine.read_only:
+    if engine.plan.read_only:
         return skipped(f"{folder} is only read, as asked.")
     if not os.access(folder, os.W_OK):
         return warning(f"{folder} cannot be written: notes can be searched and not edited.", "Change its permissions.")
@@ -186,18 +186,20 @@ def _workspace(engine: Engine) -> Finding:
 
 
 def _there(engine: Engine) -> Finding:
-    rows = [row for row in engine.files() if row.state != "left out"]
+    rows = [row for row in engine.notes.files() if row.state != "left out"]
     if not rows:
         return failed(
-            f"There is no note in {engine.workspace}.",
+            f"There is no note in {engine.plan.roots.workspace}.",
             "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace.",
         )
     return ok(f"{plural(len(rows), 'note')}, {plural(sum(row.chunks for row in rows), 'chunk')}.")
 
 
 def _curated(engine: Engine) -> Finding:
-    names = [path for path in ("MEMORY.md", "memory.md") if (engine.workspace / path).exists()]
-    if len(names) == 2 and not (engine.workspace / names[0]).samefile(engine.workspace / names[1]):
+    names = [path for path in ("MEMORY.md", "memory.md") if (engine.plan.roots.workspace / path).exists()]
+    if len(names) == 2 and not (engine.plan.roots.workspace / names[0]).samefile(
+        engine.plan.roots.workspace / names[1]
+    ):
         return warning("There is a MEMORY.md and a memory.md; some hosts read only one of them.", "Merge them.")
     if not names:
         return warning("There is no MEMORY.md: a session starts without lasting facts.", "Promote a line with p.")
@@ -230,7 +232,7 @@ def _roots(engine: Engine) -> Finding:
 def _dates(engine: Engine) -> Finding:
     tomorrow = (dt.datetime.fromtimestamp(engine.now(), dt.UTC) + dt.timedelta(days=1)).date()
     impossible, future = [], []
-    for row in engine.files():
+    for row in engine.notes.files():
         found = _DATED.search(row.path)
         if not found:
             continue
@@ -283,7 +285,7 @@ def _secrets(engine: Engine) -> Finding:
 
 
 def _keyword_gate(engine: Engine) -> Finding:
-    settings = engine.settings
+    settings = engine.plan.settings
     rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
     weight = settings.number("query.hybrid.textWeight")
     if rules.missing_side != "zero" or not settings.on("query.hybrid.enabled"):
@@ -299,7 +301,7 @@ def _keyword_gate(engine: Engine) -> Finding:
 
 
 def _forgetting(engine: Engine) -> Finding:
-    settings = engine.settings
+    settings = engine.plan.settings
     rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
     if not settings.on(f"{_DECAY}.enabled") or rules.age != "multiply":
         return ok("No note is lost by age alone.")
@@ -307,7 +309,7 @@ def _forgetting(engine: Engine) -> Finding:
         return ok("Age lowers scores, and no minScore cuts them off.")
     half = settings.number(f"{_DECAY}.halfLifeDays")
     days = half * math.log2(1 / floor)
-    dated = sum(row.day is not None for row in engine.files())
+    dated = sum(row.day is not None for row in engine.notes.files())
     return warning(
         f"With a half-life of {half:g} days even a perfect hit is below minScore {floor:g} after "
         f"{days:.0f} days; {plural(dated, 'note')} carry a date.",
@@ -316,7 +318,7 @@ def _forgetting(engine: Engine) -> Finding:
 
 
 def _kept_fresh(engine: Engine) -> Finding:
-    settings = engine.settings
+    settings = engine.plan.settings
     on = [name for name in ("sync.watch", "sync.onSearch", "sync.onSessionStart") if settings.on(name)]
     if not on:
         return warning(
@@ -327,7 +329,7 @@ def _kept_fresh(engine: Engine) -> Finding:
 
 
 def _weights(engine: Engine) -> Finding:
-    settings = engine.settings
+    settings = engine.plan.settings
     vector, text = settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
     if vector == text == 0:
         return warning("Both weights are 0; 0.7 and 0.3 are used.", "Set one of them.")
@@ -339,7 +341,7 @@ def _weights(engine: Engine) -> Finding:
 
 
 def _results(engine: Engine) -> Finding:
-    settings = engine.settings
+    settings = engine.plan.settings
     results = settings.whole("query.maxResults")
     looked_at = candidate_limit(
         results,

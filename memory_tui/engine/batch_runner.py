@@ -57,7 +57,7 @@ def followed(report: SyncReport, rest: SyncReport) -> SyncReport:
     )
 
 
-class Batches:
+class BatchRunner:
     """The batch jobs of one engine. `again` asks for a sync, which sends directly what jobs could not embed; `manner`
     tells how texts get to a provider.
     """

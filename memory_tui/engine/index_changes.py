@@ -20,7 +20,7 @@ _SHARE = 4
 """While another process writes, what follows from a change may take this part of the time."""
 
 
-class Following:
+class IndexChanges:
     """What is known of the index at `path`, and whether that is still so."""
 
     def __init__(self, path: Callable[[], Path]) -> None:

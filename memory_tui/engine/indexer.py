@@ -34,12 +34,12 @@ from memory_tui.core.events import (
     RootsChanged,
     SyncProgress,
 )
-from memory_tui.engine.batch_runner import Batches, followed
-from memory_tui.engine.index_changes import Following
-from memory_tui.engine.open_index import Opening
-from memory_tui.engine.provider_setup import Supply, fallback_in, who_answers
-from memory_tui.engine.root_watch import Guarding
-from memory_tui.engine.scanner import Clock, Looking, Stops
+from memory_tui.engine.batch_runner import BatchRunner, followed
+from memory_tui.engine.index_changes import IndexChanges
+from memory_tui.engine.open_index import IndexOpener
+from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answers
+from memory_tui.engine.root_watch import RootWatch
+from memory_tui.engine.scanner import EngineClock, Scanner, Stops
 from memory_tui.index import locks
 from memory_tui.index.connections import Writer
 from memory_tui.index.locks import Keeping
@@ -50,8 +50,6 @@ from memory_tui.workspace.roots import reachable
 from memory_tui.workspace.scan import Scan
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memory_tui.approval import Consents
     from memory_tui.core.settings import Settings
     from memory_tui.index.freshness import Freshness
@@ -173,10 +171,10 @@ _GOODBYE_SECONDS = 0.4
 _MINUTE = 60.0
 
 
-class Upkeep:
-    """The index of one plan, kept as its files are; `tell` hears of everything that happens until `close`."""
+class Indexer:
+    """The index of one plan, kept as its files are; `emit` hears of everything that happens until `close`."""
 
-    def __init__(self, plan: Plan, chain: Chain, consents: Consents, tell: Callable[[Event], None]) -> None:
+    def __init__(self, plan: Plan, chain: Chain, approvals: Consents, emit: Callable[[Event], None]) -> None:
         from memory_tui.index.watch import Watching
 
         self.first = False
@@ -184,53 +182,36 @@ class Upkeep:
         self.outlook = Outlook(plan, chain)
         self.progress: SyncProgress | None = None
         """The last news of the sync that runs; None while none does."""
-        self.last: SyncReport | None = None
+        self.last_sync: SyncReport | None = None
         """What the last sync did."""
         self._plan = plan
         self._chain = chain
-        self._supply = Supply(
+        self._provider = SyncProvider(
             plan,
             chain,
-            consents,
+            approvals,
             lambda: self.request_sync("provider"),
-            lambda text: self._tell(Noticed(time.time(), text)),
+            lambda text: self._emit(Noticed(time.time(), text)),
         )
-        self._listener = tell
-        self._opening = Opening(plan, self._notice)
-        self._writer = Writer(self._opening.open, self._opening.close, self._report_failure)
+        self._listener = emit
+        self.opener = IndexOpener(plan, self._notice)
+        self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
         self._paused, self._yield = threading.Event(), threading.Event()
-        self._stop = Stops(self._writer.closing, self._paused, self._yield)
+        self._stop = Stops(self.writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
-        self.batches = Batches(chain, self.ask, self._tell, lambda: self.request_sync("batch"), self._supply.manner)
-        self.watcher = Watching(plan, lambda named: self.request_sync("watch", named=named), self._tell)
-        self.guarding = Guarding(plan.roots, self.watcher, self._roots_changed, self._writer.closing)
-        self.following = Following(lambda: self.path)
-        self._looking = Looking(plan.roots)
-        self._keeping = Keeping(lambda: self.path, self._tell)
+        self.batches = BatchRunner(
+            chain, self.ask, self._emit, lambda: self.request_sync("batch"), self._provider.manner
+        )
+        self.watcher = Watching(plan, lambda named: self.request_sync("watch", named=named), self._emit)
+        self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
+        self.index_changes = IndexChanges(lambda: self.opener.path)
+        self._scanner = Scanner(plan.roots)
+        self._keeping = Keeping(lambda: self.opener.path, self._emit)
         self._again = False
-        self._clock = Clock(self._tick, self._writer.closing)
+        self._clock = EngineClock(self._tick, self.writer.closing)
         self._yielded = self._synced = 0.0
         self._sync_wanted = False
         self._condemned: tuple[int, int] | None = None
-
-    @property
-    def path(self) -> Path:
-        """Where the index is; another folder than planned when that one cannot be written."""
-        return self._opening.path
-
-    def expected(self) -> bool:
-        """Whether an index of ours lies, or lay, in its place, as far as can be told."""
-        return self._opening.expected()
-
-    @property
-    def notices(self) -> list[str]:
-        """What is to be said of the index file, for as long as the engine is open."""
-        return self._opening.notices
-
-    @property
-    def closing(self) -> bool:
-        """Whether `close` was called."""
-        return self._writer.closing.is_set()
 
     @property
     def paused(self) -> bool:
@@ -240,7 +221,7 @@ class Upkeep:
     @property
     def speed(self) -> float | None:
         """Texts that the last sync embedded a second; None where it embedded too few to tell."""
-        last = self.last
+        last = self.last_sync
         return last.embedded / last.seconds if last and last.embedded >= 100 and last.seconds > 0 else None
 
     def start(self) -> None:
@@ -249,37 +230,33 @@ class Upkeep:
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
         else:
-            self.later(self.batches.start)
+            self.writer.submit(lambda _store: self.batches.start())
         if self._plan.settings.on("sync.watch"):
             self.watcher.switch(True)
-        self.guarding.start()
+        self.root_watch.start()
         self._clock.start()
 
     def stop(self) -> None:
         """Ask everything to end, without waiting for the writer."""
-        self._writer.closing.set()
+        self.writer.closing.set()
         self.batches.close()
-        self._supply.stop()
+        self._provider.stop()
         self.watcher.end()
 
     def close(self) -> None:
         """Wait for the writer, no longer than a part of a second."""
         # Whoever closes the index last has to be its writer, or its log stays behind.
         self._clock.join(_GOODBYE_SECONDS)
-        self.following.close()
-        self._writer.close(_GOODBYE_SECONDS)
-        self.guarding.join(_GOODBYE_SECONDS)
+        self.index_changes.close()
+        self.writer.close(_GOODBYE_SECONDS)
+        self.root_watch.join(_GOODBYE_SECONDS)
         self._keeping.close()
 
     # --- the writer ------------------------------------------------------------------------------------------------
 
     def ask(self, run: Callable[[Store], Outcome]) -> Outcome:
         """What `run` makes of the write connection, on the writer's thread. Raises what it raises."""
-        return self._writer.submit(run).result()
-
-    def later(self, run: Callable[[], object]) -> None:
-        """Do something else on the writer's thread when it has time; a MemoryTuiError is told as news."""
-        self._writer.submit(lambda _store: run())
+        return self.writer.submit(run).result()
 
     def sync(self, force: bool = False, reason: str = "manual", accept_shrink: bool = False) -> SyncReport:
         """Bring the index up to date and wait for it; for batch jobs too, unless a search needs it.
@@ -308,7 +285,7 @@ class Upkeep:
 
         Nothing but the absolute paths `named` has changed; None for anything.
         """
-        self._looking.name(named)
+        self._scanner.name(named)
         with self._lock:
             if self._sync_wanted and not force:
                 return
@@ -319,7 +296,7 @@ class Upkeep:
             if rebuilding and now - self._yielded > _YIELD_SECONDS:
                 self._yielded = now
                 self._yield.set()
-        self._writer.submit(lambda store: self._background(store, reason, force))
+        self.writer.submit(lambda store: self._background(store, reason, force))
 
     def edited(self, paths: Collection[str]) -> None:
         """Notes at these stored paths were changed here; the watcher, where it is on, says what else was."""
@@ -330,24 +307,20 @@ class Upkeep:
         """Stop indexing after the batch that is under way; what is done stays done. Searches go on."""
         if not self.paused:
             self._paused.set()
-            self._tell(IndexingPaused(time.time(), True))
+            self._emit(IndexingPaused(time.time(), True))
 
     def resume(self) -> None:
         """Go on where `pause` stopped."""
         if self.paused:
             self._paused.clear()
-            self._tell(IndexingPaused(time.time(), False))
+            self._emit(IndexingPaused(time.time(), False))
             self.request_sync("resume")
-
-    def wait_idle(self, timeout: float) -> bool:
-        """Wait until the writer has nothing to do; False when `timeout` seconds were not enough."""
-        return self._writer.wait_idle(timeout)
 
     @property
     def written_elsewhere(self) -> bool:
         """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
-        who = locks.living(self.path)
-        return (who is not None and not who.ours) or (self._keeping.refused and not self.following.begun())
+        who = locks.living(self.opener.path)
+        return (who is not None and not who.ours) or (self._keeping.refused and not self.index_changes.begun())
 
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
@@ -355,16 +328,16 @@ class Upkeep:
         While another process is writing, or while nothing can be written, the answer is of what is indexed so far, and
         a notice says so. Raises MemoryTuiError where nothing is indexed.
         """
-        self.first = not self.path.exists()
+        self.first = not self.opener.path.exists()
         try:
             if self._plan.settings.on("sync.onSearch") or self.first or self.ask(lambda store: store.recipe() is None):
                 self.sync(reason="search")
         except IndexRefused:
             raise
         except IndexUnavailable as error:
-            if not isinstance(error, IndexBusy) and not (self.path.exists() and self.path.stat().st_size):
+            if not isinstance(error, IndexBusy) and not (self.opener.path.exists() and self.opener.path.stat().st_size):
                 raise
-            self.notices.append(f"{error.message} {error.next_step}")
+            self.opener.notices.append(f"{error.message} {error.next_step}")
 
     @contextmanager
     def searching(self, store: Store) -> Iterator[tuple[Unsearchable, ...]]:
@@ -392,7 +365,7 @@ class Upkeep:
 
         self.batches.waiting = batch_jobs.waiting(store)
         found = self.outlook.look(store, seen)
-        self.guarding.judged(found.moved, mass_deletion.from_text(store.meta(mass_deletion.KEY)))
+        self.root_watch.judged(found.moved, mass_deletion.from_text(store.meta(mass_deletion.KEY)))
         return found
 
     def doubt(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
@@ -401,12 +374,12 @@ class Upkeep:
         `met` is the file (device, inode) in which it met damage.
         """
         text = f"{error.message} {error.next_step}".rstrip()
-        if text not in self.notices:
-            self.notices.append(text)
+        if text not in self.opener.notices:
+            self.opener.notices.append(text)
             self._notice(text)
         if self.batches.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
             self._condemned = met
-            self._writer.submit(self._opening.condemn(error, met)).add_done_callback(self._condemnation)
+            self.writer.submit(self.opener.condemn(error, met)).add_done_callback(self._condemnation)
             self.request_sync("lost")
 
     def heal(self, error: IndexDamaged, met: tuple[int, int] | None) -> None:
@@ -414,10 +387,10 @@ class Upkeep:
 
         Raises MemoryTuiError.
         """
-        self.ask(self._opening.condemn(error, met))
+        self.ask(self.opener.condemn(error, met))
         self.sync(reason="search")
         mended = f"{error.message} {error.next_step}".rstrip()
-        self.notices[:] = [text for text in self.notices if text != mended]
+        self.opener.notices[:] = [text for text in self.opener.notices if text != mended]
 
     def _condemnation(self, outcome: Future[None]) -> None:
         """A damaged file that could not be moved aside, because another was writing it, is condemned when met again."""
@@ -447,16 +420,16 @@ class Upkeep:
         before = self.outlook.seen
         now = self.freshness(store, reachable(self._plan.roots, store.settled()))
         if before is None or (now.fresh, now.stale, now.left_out) != (before.fresh, before.stale, before.left_out):
-            self._tell(NotesChanged(time.time()))
+            self._emit(NotesChanged(time.time()))
 
     def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
         from memory_tui.index import sync as syncing
 
         self._yield.clear()
         if reason not in _NAMING:
-            self._looking.name(None)
+            self._scanner.name(None)
         try:
-            seen = self._looking.first(store)
+            seen = self._scanner.first(store)
         except WorkspaceError:
             # What can be searched no more is to be known, although nothing is done about it.
             self._only_look(store)
@@ -464,7 +437,7 @@ class Upkeep:
         fresh = self.freshness(store, seen)
         try:
             with locks.wait_for(store.path, self._stop):
-                report = self._supply.run(
+                report = self._provider.run(
                     store,
                     self._stop,
                     lambda provider, outage, manner: syncing.sync(
@@ -473,7 +446,7 @@ class Upkeep:
                         provider,
                         self._plan.settings,
                         seen,
-                        self._tell,
+                        self._emit,
                         self._stop,
                         force,
                         reason,
@@ -485,7 +458,7 @@ class Upkeep:
                 )
         finally:
             self.progress, self._synced = None, time.monotonic()
-        self.last = report
+        self.last_sync = report
         self.batches.waiting = report.claimed
         if self.batches.terms() and not self._plan.once:
             self.batches.start()
@@ -494,11 +467,11 @@ class Upkeep:
         if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
             del seen, fresh
-            fresh = self.freshness(store, self._looking.again(store))
-        self._looking.keep(store, fresh)
-        self.following.shown(store)
+            fresh = self.freshness(store, self._scanner.again(store))
+        self._scanner.keep(store, fresh)
+        self.index_changes.shown(store)
         who = who_answers(store, self._chain, self._plan.settings)
-        self._tell(
+        self._emit(
             ProviderChanged(
                 time.time(),
                 who.answers or who.requested,
@@ -509,26 +482,26 @@ class Upkeep:
         return report
 
     def _notice(self, text: str) -> None:
-        self._tell(Noticed(time.time(), text))
+        self._emit(Noticed(time.time(), text))
 
     def _report_failure(self, error: MemoryTuiError) -> None:
         if not isinstance(error, Cancelled):
             self._notice(f"{error.message} {error.next_step}".rstrip())
 
-    def _tell(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         if isinstance(event, SyncProgress):
             self.progress = event
-        if not self.closing:
+        if not self.writer.closing.is_set():
             self._listener(event)
 
     # --- by the clock ----------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         """Twice a second: see what became of roots and index, take over from a keeper that ended, look now and then."""
-        self.guarding.review()
+        self.root_watch.review()
         try:
-            if self._writer.wait_idle(0) and self.following.changed():
-                self._tell(IndexChanged(time.time()))
+            if self.writer.wait_idle(0) and self.index_changes.changed():
+                self._emit(IndexChanged(time.time()))
             if reason := self._due():
                 self.request_sync(reason)
         except IndexUnavailable as error:
@@ -538,22 +511,22 @@ class Upkeep:
 
     def _roots_changed(self, again: bool) -> None:
         """Say what became of the roots; where one came back, the index is brought up to date."""
-        lost = root_state.lost(self.guarding.states())
+        lost = root_state.lost(self.root_watch.states())
         text = " ".join(root.detail for root in lost) or "All folders of notes can be read."
-        self._tell(RootsChanged(time.time(), text, bool(lost)))
+        self._emit(RootsChanged(time.time(), text, bool(lost)))
         if again or not lost:
             self.request_sync("roots")
         elif not lost[0].readable:
-            self._writer.submit(self._only_look)
+            self.writer.submit(self._only_look)
 
     def _due(self) -> str:
         """Why a sync is due, empty when none is."""
         minutes = self._plan.settings.whole("sync.intervalMinutes")
-        if not self.path.exists():
-            return "lost" if self._opening.opened else ""
+        if not self.opener.path.exists():
+            return "lost" if self.opener.opened else ""
         if self._keeping.refused:
             return "takeover" if self._keeping.ours() else ""
-        if self._again and locks.living(self.path) is None:
+        if self._again and locks.living(self.opener.path) is None:
             self._again = False
             return "takeover"
         if minutes and time.monotonic() - self._synced > _MINUTE * minutes:

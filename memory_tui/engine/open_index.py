@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memory_tui.plan import Plan
 
 
-class Opening:
+class IndexOpener:
     """Opens and closes the index of `plan`; `tell` hears each of `notices` once."""
 
     def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:

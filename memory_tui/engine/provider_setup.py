@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import ConsentUnsaved, ProviderError, SettingError
@@ -38,7 +38,7 @@ _FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
 _SOONEST_SECONDS = 1.0
 
 
-class Supply:
+class SyncProvider:
     """The chain of one plan as its syncs use it; `ask_again` is called when a provider that failed may be tried."""
 
     def __init__(
@@ -220,61 +220,55 @@ def withheld_question(provider: Provider, query: str, settings: Settings) -> Not
     )
 
 
-class Embedding:
-    """The providers of one plan; `changed` is called when another one may be used from now on."""
+class Providers:
+    """The providers of one plan; `changed` is called when another one may be used from now on.
+
+    `reader` opens the index, or an empty one while there is none; `speed` is how many texts a second were embedded.
+    """
 
     def __init__(
         self,
         plan: Plan,
         chain: Chain,
-        consents: Consents,
+        approvals: Consents,
         changed: Callable[[], None],
-        looking: Callable[[], AbstractContextManager[Store]],
+        reader: Callable[[], AbstractContextManager[Store]],
+        speed: Callable[[], float | None],
     ) -> None:
+        self.chain = chain
+        """The providers in their order: which is in use, and one real call to it."""
+        self.approvals = approvals
+        """What was agreed about this workspace."""
         self._plan = plan
-        self._chain = chain
-        self._looking = looking
-        self._consents = consents
+        self._reader = reader
         self._changed = changed
+        self._speed = speed
 
     def links(self) -> tuple[LinkState, ...]:
         """Every provider that was looked at, in order, with its state; asks nobody."""
-        self._chain.provider()
-        return self._chain.links()
+        self.chain.provider()
+        return self.chain.links()
 
     def fallback(self) -> Fallback | None:
         """What took the place of the first choice: in this engine, else when the index was last made."""
-        with self._looking() as store:
-            return fallback_in(store, self._chain)
+        with self._reader() as store:
+            return fallback_in(store, self.chain)
 
     def supplied(self, store: Store) -> Supplied:
         """Who makes the vectors, for `status`."""
         from memory_tui.engine.status import Supplied
 
-        return Supplied(self.links(), who_answers(store, self._chain, self._plan.settings), cache_hits(store))
+        return Supplied(self.links(), who_answers(store, self.chain, self._plan.settings), cache_hits(store))
 
     def who(self) -> Who:
         """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
-        with self._looking() as store:
-            return who_answers(store, self._chain, self._plan.settings)
-
-    def try_out(self, name: str = "") -> dict[str, Any]:
-        """One real call, now, with a sentence of the program's own, to the provider in use or the one called `name`.
-
-        `ok`, provider, model, dims, ms, norm, selfSimilarity and host, or `error`, `nextStep` and `state`. May block
-        for as long as the provider's time-out.
-        """
-        return self._chain.try_out(name)
+        with self._reader() as store:
+            return who_answers(store, self.chain, self._plan.settings)
 
     def retry(self) -> None:
         """Ask the first choice again at once, and bring the index up to date with it."""
-        self._chain.restore()
+        self.chain.restore()
         self._changed()
-
-    @property
-    def proposal(self) -> LinkState | None:
-        """The provider that waits for the person's word; None when nobody does."""
-        return self._chain.proposal
 
     def forecast(self) -> Forecast | None:
         """What the next index run would send where, and at what price; None when there is no provider for it.
@@ -283,39 +277,37 @@ class Embedding:
         """
         from memory_tui.engine.costs import forecast
 
-        outlook = self._chain.outlook()
+        outlook = self.chain.outlook()
         if outlook is None:
-            if (error := self._chain.error) is not None:
+            if (error := self.chain.error) is not None:
                 raise error
             return None
-        with self._looking() as store:
+        with self._reader() as store:
             return forecast(self._plan, store, scan(self._plan.roots), outlook)
 
-    def estimate(self, speed: float | None) -> Estimate:
-        """What making the whole index anew would cost at `speed` texts a second; reads no note and asks nobody."""
+    def estimate(self) -> Estimate:
+        """What making the whole index anew would cost, in files, texts, seconds and dollars; asks nobody."""
         from memory_tui.engine.costs import estimate
 
         try:
-            outlook = self._chain.outlook()
+            outlook = self.chain.outlook()
         except ProviderError:
             # As it is, it would embed nothing.
             outlook = None
-        known = self._chain.known_identity()
-        with self._looking() as store:
-            return estimate(self._plan, store, scan(self._plan.roots), outlook, known or store.identity(), speed)
+        known = self.chain.known_identity()
+        with self._reader() as store:
+            return estimate(
+                self._plan, store, scan(self._plan.roots), outlook, known or store.identity(), self._speed()
+            )
 
-    def agreements(self) -> tuple[Agreement, ...]:
-        """What was agreed about this workspace, the oldest first."""
-        return self._consents.every()
-
-    def agree(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Agreement | None:
+    def approve(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Agreement | None:
         """Remember that notes may go to `name`, by default whoever waits for it; None when nobody does.
 
         With `sync` the index is brought up to date then, in the background. Raises SettingError for a provider that
         waits for nothing, ConsentUnsaved.
         """
         waiting = [link for link in self.links() if not link.agreed]
-        chosen = next((link for link in waiting if link.name == name), None) if name else self._chain.proposal
+        chosen = next((link for link in waiting if link.name == name), None) if name else self.chain.proposal
         if name and chosen is None:
             raise SettingError(
                 f"{name} does not wait for your word.",
@@ -323,8 +315,8 @@ class Embedding:
             )
         if chosen is None:
             return None
-        made = self._consents.agree(chosen.name, chosen.host, how)
-        self._chain.choose_again()
+        made = self.approvals.agree(chosen.name, chosen.host, how)
+        self.chain.choose_again()
         if sync:
             self._changed()
         return made
@@ -334,9 +326,9 @@ class Embedding:
 
         Raises ConsentUnsaved.
         """
-        gone = self._consents.revoke(name)
+        gone = self.approvals.revoke(name)
         if gone:
-            self._chain.choose_again()
+            self.chain.choose_again()
         if gone and sync:
             self._changed()
         return gone

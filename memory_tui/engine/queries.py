@@ -14,16 +14,17 @@ from memory_tui.explain.elsewhere import Waiting
 from memory_tui.explain.elsewhere import look as words_elsewhere
 from memory_tui.index import index_file
 from memory_tui.index.connections import Cancel, Readers
-from memory_tui.search.trace import ChunkRef, Notice
+from memory_tui.search.trace import ChunkRef, Notice, Trace
 from memory_tui.workspace.roots import shown
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.curate.changes import Change
     from memory_tui.curate.what_if import Effect
-    from memory_tui.engine.indexer import Upkeep
+    from memory_tui.engine.indexer import Indexer
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.inbox.examine import Chunks
+    from memory_tui.index.disk_usage import TableSize
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
@@ -47,15 +48,26 @@ def said_once(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
     return (*notices, said)
 
 
-class Asking:
-    """Searches of one plan's index, from any number of threads; `notices` are what every answer has to say as well."""
+class Queries:
+    """Searches of one plan's index, from any number of threads.
 
-    def __init__(self, plan: Plan, chain: Chain, upkeep: Upkeep, notices: Callable[[], tuple[Notice, ...]]) -> None:
+    Ages are counted from `now` (epoch seconds); `notices` are what every answer has to say as well.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        chain: Chain,
+        indexer: Indexer,
+        now: Callable[[], float],
+        notices: Callable[[], tuple[Notice, ...]],
+    ) -> None:
         self._plan = plan
         self._chain = chain
-        self._upkeep = upkeep
+        self._indexer = indexer
+        self._now = now
         self._notices = notices
-        self._readers = Readers(plan.once and plan.settings.on("store.vector.enabled"), upkeep.expected)
+        self._readers = Readers(plan.once and plan.settings.on("store.vector.enabled"), indexer.opener.expected)
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
@@ -68,64 +80,78 @@ class Asking:
     @contextmanager
     def reader(self) -> Iterator[Store]:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
-        met = index_file.file_at(self._upkeep.path)
+        met = index_file.file_at(self._indexer.opener.path)
         try:
-            with self._readers.borrow(self._upkeep.path) as store:
+            with self._readers.borrow(self._indexer.opener.path) as store:
                 if store is None:
-                    self._upkeep.missing()
+                    self._indexer.missing()
                     raise IndexUnavailable(
                         "Nothing is indexed yet.", "Wait for the first index, or run memory-tui index."
                     )
                 met = store.identified
                 yield store
         except IndexDamaged as error:
-            self._upkeep.doubt(error, met)
+            self._indexer.doubt(error, met)
             raise
 
-    def look(self, run: Callable[[Store], Outcome]) -> Outcome:
+    def on_snapshot(self, run: Callable[[Store], Outcome]) -> Outcome:
         """What `run` makes of one state of the index; of nothing where there is no index that can be read.
 
         Raises Cancelled.
         """
         try:
-            with self.looking() as store, store.snapshot():
+            with self.reader_or_empty() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self._upkeep.doubt(error, index_file.file_at(self._upkeep.path))
-        with self._nothing() as store:
+            self._indexer.doubt(error, index_file.file_at(self._indexer.opener.path))
+        with self._empty() as store:
             return run(store)
 
     @contextmanager
-    def looking(self) -> Iterator[Store]:
+    def reader_or_empty(self) -> Iterator[Store]:
         """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
-        with self._readers.borrow(self._upkeep.path) as store:
+        with self._readers.borrow(self._indexer.opener.path) as store:
             if store is not None:
                 yield store
                 return
-        with self._nothing() as store:
+        with self._empty() as store:
             yield store
 
     @contextmanager
-    def _nothing(self) -> Iterator[Store]:
+    def _empty(self) -> Iterator[Store]:
         from memory_tui.index.store import Store
 
-        nothing = Store.nothing(self._upkeep.path)
+        nothing = Store.nothing(self._indexer.opener.path)
         try:
             yield nothing
         finally:
             nothing.close()
 
-    def gather(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
-        """What the index knows about `query`, all of it in one state. Raises QueryError, Cancelled, IndexUnavailable.
+    def search(self, query: str, settings: Settings | None = None) -> Trace:
+        """Gather and rank at once. Raises QueryError, Cancelled, IndexUnavailable."""
+        return self.rank(self.gather(query), settings or self._plan.settings)
+
+    def rank(self, evidence: Evidence, settings: Settings) -> Trace:
+        """`evidence` under `settings`: pure and quick, for any thread."""
+        from memory_tui.search.rank import rank
+
+        return rank(evidence, settings)
+
+    def gather(self, query: str, cancel: Cancel | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+        """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
         A damaged index is made again first, where nobody does that in the background.
+        Raises QueryError, Cancelled, IndexUnavailable.
         """
+        return self._gathered_at(self._now(), query, cancel or Cancel(), source, by_words=by_words)
+
+    def _gathered_at(self, now: float, query: str, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
         try:
             return self._gathered(query, now, cancel, source, by_words=by_words)
         except IndexDamaged as error:
-            if self._upkeep.batches.resident:
+            if self._indexer.batches.resident:
                 raise
-            self._upkeep.heal(error, index_file.file_at(self._upkeep.path))
+            self._indexer.heal(error, index_file.file_at(self._indexer.opener.path))
             return self._gathered(query, now, cancel, source, by_words=by_words)
 
     def _gathered(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
@@ -135,7 +161,7 @@ class Asking:
         """
         from memory_tui.search.retrieve import Sources, gather
 
-        with self.reader() as store, self._upkeep.searching(store) as unsearchable, cancel.around(store.interrupt):
+        with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
             asked = self._embedded(query, store.identity(), by_words=by_words)
             with self._state(store) as (corpus, dates):
@@ -143,9 +169,9 @@ class Asking:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
                 sources = Sources(
-                    store, corpus, dates, None, unsearchable=unsearchable, notices=notices, first=self._upkeep.first
+                    store, corpus, dates, None, unsearchable=unsearchable, notices=notices, first=self._indexer.first
                 )
-                self._upkeep.first = False
+                self._indexer.first = False
                 found = gather(query, sources, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
@@ -161,7 +187,7 @@ class Asking:
             return replace(embed(query, identity, None), notices=(kept_back,))
         return embed(query, identity, provider)
 
-    def why(self, evidence: Evidence, path: str, line: int | None, settings: Settings) -> WhyNot:
+    def why(self, evidence: Evidence, path: str, line: int | None = None, settings: Settings | None = None) -> WhyNot:
         """Why a line of a note (1-based; None: any of them) was, or was not, recalled.
 
         Where the index was made anew since, the question is asked again: the rows of `evidence` are of no use then.
@@ -169,16 +195,20 @@ class Asking:
         """
         from memory_tui.explain import why_not
 
+        settings = settings or self._plan.settings
         for _ in range(_TRIES):
             with self.reader() as store, store.snapshot():
                 if store.uuid() == evidence.uuid:
                     return why_not.why(evidence, settings, why_not.look(self._plan.roots, store, path, line))
             by_words = evidence.cosine is None
-            evidence = self.gather(evidence.query, evidence.now, Cancel(), evidence.source, by_words=by_words)
+            evidence = self._gathered_at(evidence.now, evidence.query, Cancel(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")
 
-    def preview(self, change: Change, query: str, now: float, settings: Settings) -> Effect:
-        """What a change of notes would do to an answer. Raises IndexUnavailable, ProviderError, QueryError."""
+    def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
+        """What a change would do to the answer of `query`, before it is made; new texts are sent to nobody.
+
+        Raises IndexUnavailable, ProviderError, QueryError.
+        """
         from memory_tui.curate.what_if import preview
         from memory_tui.providers import registry
 
@@ -187,11 +217,19 @@ class Asking:
             provider = self._chain.of_space(identity) if identity is not None else None
             # A text that is not saved is sent to nobody.
             here = provider if identity is not None and identity.provider not in registry.REMOTE else None
-            return preview(store, change, query, settings, now, asking=provider, writing=here)
+            return preview(
+                store,
+                change,
+                query,
+                settings or self._plan.settings,
+                self._now(),
+                asking=provider,
+                writing=here,
+            )
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""
-        with self._readers.borrow(self._upkeep.path) as store:
+        with self._readers.borrow(self._indexer.opener.path) as store:
             rows = store.chunks_of(path) if store is not None else []
         return tuple(
             ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
@@ -203,7 +241,7 @@ class Asking:
         """The chunks with their vectors, to be compared with each other; None while there are none."""
         from memory_tui.inbox.examine import Chunks
 
-        with self._readers.borrow(self._upkeep.path) as store:
+        with self._readers.borrow(self._indexer.opener.path) as store:
             if store is None:
                 return None
             with self._state(store) as (corpus, _):
@@ -222,12 +260,15 @@ class Asking:
         return Chunks(places, texts, corpus.file_of[notes], corpus.vectors(notes))
 
     def sample(self) -> tuple[ChunkRef, str] | None:
-        """A chunk from the middle of the index with its text; None when there is none."""
+        """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
         with self.reader() as store, self._state(store) as (corpus, _):
             return _sample(store, corpus)
 
-    def remeasured(self) -> float | None:
-        """How like its stored vector that chunk is when it is embedded anew, as a cosine; None without vectors."""
+    def remeasured(self) -> tuple[str, float] | None:
+        """The path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
+
+        None without vectors. Raises IndexUnavailable, ProviderError.
+        """
         from memory_tui.search.corpus import vectors_of
         from memory_tui.search.formulas import cosine
 
@@ -240,7 +281,19 @@ class Asking:
         if not stored.any():
             # It may have been withheld, so it must not be sent now.
             return None
-        return float(cosine(stored, provider.embed([found[1]], "document")[0])[0])
+        return found[0].path, float(cosine(stored, provider.embed([found[1]], "document")[0])[0])
+
+    def tables(self) -> tuple[TableSize, ...]:
+        """Rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
+        from memory_tui.index import disk_usage
+
+        return self.on_snapshot(disk_usage.tables)
+
+    def verify(self) -> tuple[str, ...]:
+        """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
+        from memory_tui.index import integrity
+
+        return self.on_snapshot(lambda store: tuple(integrity.problems(store)))
 
     @contextmanager
     def _state(self, store: Store) -> Iterator[tuple[Corpus, Dates]]:

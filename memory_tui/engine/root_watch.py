@@ -24,7 +24,7 @@ _SILENT_SECONDS = 1.0
 """A root that takes longer to answer counts as unreadable until it does."""
 
 
-class Guarding:
+class RootWatch:
     """The states of the `roots` of one engine; `changed` hears of each change on one of the engine's threads.
 
     Its argument is whether the notes have to be looked at again, because a root came back or is another one now.

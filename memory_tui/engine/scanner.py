@@ -19,7 +19,7 @@ _MOST = 200
 """More paths than this are not looked at one by one."""
 
 
-class Looking:
+class Scanner:
     """The looks of the syncs of one engine; any thread may `name` what changed, the writer looks.
 
     Only a picture that was kept lets the next look be a small one: of a sync that failed, was stopped or left anything
@@ -80,7 +80,7 @@ SWEEP_SECONDS = 60.0
 """How often a watcher is backed up by a look at every file: events get lost, and mounts come and go."""
 
 
-class Clock:
+class EngineClock:
     """Calls `tick` twice a second on a thread of its own, until `stop` is set."""
 
     def __init__(self, tick: Callable[[], None], stop: threading.Event) -> None:

@@ -62,7 +62,7 @@ class Fresh:
 
     `unsettled` notes were being written each time they were read; of `missing` ones the folder has vanished, and what
     was indexed of them stays. `rebuild` says in words what the index was made with that is otherwise now, and `shrink`
-    what a person has to agree to (`Engine.accept_shrink`) before it is forgotten.
+    what a person has to agree to (a sync with `accept_shrink`) before it is forgotten.
     """
 
     total: int

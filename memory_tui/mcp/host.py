@@ -19,11 +19,11 @@ from memory_tui.recalls.recalled_lines import Mode, mode_of
 
 if TYPE_CHECKING:
     from memory_tui.core.events import Event
+    from memory_tui.engine.engine import Engine
     from memory_tui.index.connections import Cancel
     from memory_tui.mcp.tools import Manner
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
     from memory_tui.recalls.recall_log import RecallEntry
-    from memory_tui.recalls.rerun import Memory
 
 _FIRST_INDEX_SECONDS = 600.0
 _GOODBYE_SECONDS = 1.0
@@ -44,14 +44,14 @@ class Wishes:
 class Host:
     """Answers the tools, from any thread. A memory that cannot be opened is tried again at the next question."""
 
-    def __init__(self, open_memory: Callable[[], Memory], wishes: Wishes) -> None:
+    def __init__(self, open_memory: Callable[[], Engine], wishes: Wishes) -> None:
         self.news = ""
         """What is being done meanwhile, for somebody who waits."""
         self._open_memory = open_memory
         self._wishes = wishes
         # A signal may close the host while its own thread does.
         self._lock = threading.RLock()
-        self._memory: Memory | None = None
+        self._memory: Engine | None = None
         self._closed = threading.Event()
         self._warming = False
 
@@ -60,7 +60,7 @@ class Host:
         disabled = self._wishes.disabled
         return disabled_rule(disabled) if disabled else recall_rule(citations)
 
-    def memory(self) -> Memory:
+    def memory(self) -> Engine:
         """The open memory. Raises MemoryTuiError, Cancelled when it was closed."""
         with self._lock:
             if self._closed.is_set():
@@ -86,12 +86,12 @@ class Host:
             # A remote provider is not paid for a question that nobody has asked.
             question = "" if memory.plan.provider in registry.REMOTE else "memory"
             try:
-                evidence = memory.gather(question)
+                evidence = memory.queries.gather(question)
             except IndexUnavailable:
                 # The first index is being made.
-                memory.wait_idle(_FIRST_INDEX_SECONDS)
-                evidence = memory.gather(question)
-            memory.rank(evidence, memory.settings)
+                memory.indexer.writer.wait_idle(_FIRST_INDEX_SECONDS)
+                evidence = memory.queries.gather(question)
+            memory.queries.rank(evidence, memory.plan.settings)
         except Cancelled:
             return
         except MemoryTuiError as error:
@@ -126,14 +126,14 @@ class Host:
         except MemoryTuiError:
             return "auto"
 
-    def _manner(self, memory: Memory, session_key: str) -> Manner:
+    def _manner(self, memory: Engine, session_key: str) -> Manner:
         from memory_tui.mcp.tools import Manner
 
         most = self._wishes.max_injected_chars
         return Manner(
             self.citations(),
             session_key or self._wishes.session_key,
-            memory.settings.whole("recall.maxInjectedChars") if most is None else most,
+            memory.plan.settings.whole("recall.maxInjectedChars") if most is None else most,
         )
 
     def search(
@@ -196,11 +196,11 @@ class Host:
             )
         return found
 
-    def _logs(self, memory: Memory) -> bool:
-        return memory.settings.on("recall.log") if self._wishes.log is None else self._wishes.log
+    def _logs(self, memory: Engine) -> bool:
+        return memory.plan.settings.on("recall.log") if self._wishes.log is None else self._wishes.log
 
 
-def note_down(memory: Memory, entry: RecallEntry) -> None:
+def note_down(memory: Engine, entry: RecallEntry) -> None:
     """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
     from memory_tui.recalls import recall_log
 

@@ -6,11 +6,14 @@ import base64
 import hashlib
 import urllib.parse
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import PathRefused, QueryError
 from memory_tui.mcp.tools import shown
-from memory_tui.recalls.rerun import Memory
 from memory_tui.workspace.roots import MEMORY, locate, scan
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
 
 SCHEME = "memory:"
 TEMPLATE = "memory:{+path}"
@@ -40,7 +43,7 @@ def path_of(address: str) -> str:
     return urllib.parse.unquote(address.removeprefix(SCHEME))
 
 
-def page(memory: Memory, cursor: str | None) -> tuple[list[File], str | None]:
+def page(memory: Engine, cursor: str | None) -> tuple[list[File], str | None]:
     """Notes on disk by path, from the one after `cursor`, and the next cursor. Raises WorkspaceError, QueryError."""
     after = "" if cursor is None else _path_in(cursor)
     found = sorted(scan(memory.plan.roots).found)
@@ -67,8 +70,8 @@ def _path_in(cursor: str) -> str:
     return path
 
 
-def text(memory: Memory, address: str) -> str:
+def text(memory: Engine, address: str) -> str:
     """The whole text of a note, made visible where it hides. Raises PathRefused, Unreadable."""
     path = path_of(address)
     locate(memory.plan.roots, path)
-    return shown(memory.read(path).text)
+    return shown(memory.notes.read(path).text)

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
@@ -30,12 +30,14 @@ from memory_tui.mcp.types import (
     SearchAnswer,
 )
 from memory_tui.recalls import recalled_lines
-from memory_tui.recalls.rerun import Memory
 from memory_tui.search.rank import NOT_COPIED
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
 from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import NoteMissing
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
 
 NEAREST_MISSES = 3
 LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
@@ -66,7 +68,7 @@ class Searched:
 
 
 def memory_search(
-    memory: Memory,
+    memory: Engine,
     given: Mapping[str, Any],
     manner: Manner | None = None,
     cancel: Cancel | None = None,
@@ -84,14 +86,14 @@ def memory_search(
     try:
         memory.plan.require_enabled()
         _require(memory, request)
-        settings = asked(memory.settings, request.max_results, request.min_score)
+        settings = asked(memory.plan.settings, request.max_results, request.min_score)
         trace = _at_once(memory, request, settings, cancel) if late else _trace(memory, request, settings, cancel)
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return Searched(unavailable(error), None)
     found = answer(trace, memory.plan.provider, manner)
-    _say_what_is_lost(found, memory.roots())
+    _say_what_is_lost(found, memory.indexer.root_watch.states())
     if late:
         found.update(
             {
@@ -106,7 +108,7 @@ def memory_search(
     return Searched(found, trace)
 
 
-def _require(memory: Memory, request: Search) -> None:
+def _require(memory: Engine, request: Search) -> None:
     if request.corpus in (None, "all") or request.corpus in memory.plan.roots.sources:
         return
     what = "The transcripts of sessions are" if request.corpus == "sessions" else "The notes are"
@@ -123,45 +125,45 @@ def asked(settings: Settings, max_results: int | None, min_score: float | None) 
     return settings.update({key: value for key, value in changes.items() if value is not None}, "the agent")
 
 
-def _trace(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace:
+def _trace(memory: Engine, request: Search, settings: Settings, cancel: Cancel) -> Trace:
     """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
     _wait(memory, _UNDER_WAY_SECONDS, cancel)
     if (trace := _indexed(memory, request, settings, cancel)) is not None:
         return trace
-    memory.request_sync("search")
+    memory.indexer.request_sync("search")
     end = time.monotonic() + _STARTING_SECONDS
     while time.monotonic() < end:
         _wait(memory, end - time.monotonic(), cancel)
         # The first index may be made by another process, whose end cannot be waited for.
-        if not memory.written_elsewhere or (trace := _indexed(memory, request, settings, cancel)) is not None:
+        if not memory.indexer.written_elsewhere or (trace := _indexed(memory, request, settings, cancel)) is not None:
             break
         time.sleep(_PAUSE_SECONDS)
-    return trace or memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
+    return trace or memory.queries.rank(memory.queries.gather(request.query, cancel, _source(request)), settings)
 
 
-def _indexed(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace | None:
+def _indexed(memory: Engine, request: Search, settings: Settings, cancel: Cancel) -> Trace | None:
     """The ranking, None while nothing is indexed."""
     try:
-        trace = memory.rank(memory.gather(request.query, cancel, _source(request)), settings)
+        trace = memory.queries.rank(memory.queries.gather(request.query, cancel, _source(request)), settings)
     except IndexUnavailable:
         return None
     return None if isinstance(trace.empty, EmptyIndex) else trace
 
 
-def _at_once(memory: Memory, request: Search, settings: Settings, cancel: Cancel) -> Trace:
+def _at_once(memory: Engine, request: Search, settings: Settings, cancel: Cancel) -> Trace:
     """The ranking by words, without waiting for a provider or an index."""
-    return memory.rank(memory.gather(request.query, cancel, _source(request), by_words=True), settings)
+    return memory.queries.rank(memory.queries.gather(request.query, cancel, _source(request), by_words=True), settings)
 
 
 def _source(request: Search) -> str:
     return request.corpus if request.corpus in ("memory", "sessions") else ""
 
 
-def _wait(memory: Memory, seconds: float, cancel: Cancel) -> None:
+def _wait(memory: Engine, seconds: float, cancel: Cancel) -> None:
     """Until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
     for _ in range(round(seconds / _PAUSE_SECONDS)):
         with cancel.around(_nothing):
-            if memory.wait_idle(_PAUSE_SECONDS):
+            if memory.indexer.writer.wait_idle(_PAUSE_SECONDS):
                 return
 
 
@@ -347,7 +349,7 @@ def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> SearchAnsw
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def memory_get(memory: Memory, given: Mapping[str, Any]) -> GetAnswer:
+def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
     """Lines of a note below the roots, at most 120 and 12,000 characters. Raises QueryError for wrong arguments.
 
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
@@ -360,7 +362,7 @@ def memory_get(memory: Memory, given: Mapping[str, Any]) -> GetAnswer:
         memory.plan.require_enabled()
         if "://" in path:
             raise PathRefused("This is a URL, not the path of a note.", "Name it as memory_search does.")
-        note = memory.get(path, start, lines)
+        note = memory.notes.get(path, start, lines)
     except NoteMissing:
         return {"status": "not_found", "path": jsstring.well_formed(path), "text": ""}
     except MemoryTuiError as error:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.settings import TUNE_KEYS, Settings
@@ -13,14 +13,8 @@ from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 
 if TYPE_CHECKING:
-    from memory_tui.core.events import Listener
-    from memory_tui.engine.status import Note
-    from memory_tui.index.connections import Cancel
-    from memory_tui.plan import Plan
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
-    from memory_tui.workspace.notes import Document
-    from memory_tui.workspace.root_state import RootState
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +78,20 @@ def settings_of(entry: RecallEntry, settings: Settings) -> Settings:
     return settings
 
 
-def replay(memory: Memory, entry: RecallEntry) -> Replay:
-    """Ask again what `entry` asked. Raises QueryError, IndexUnavailable; ValueError for what was no search."""
+def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidence]) -> Replay:
+    """Ask again what `entry` asked by `gather`, which takes the query and a source, over the index as it is now.
+
+    Knobs that were not logged are those of `settings`. Raises QueryError, IndexUnavailable; ValueError for what was no
+    search.
+    """
+    from memory_tui.search.rank import rank
+
     if entry.tool != SEARCH:
         raise ValueError(entry.tool)
-    settings = settings_of(entry, memory.settings)
+    settings = settings_of(entry, settings)
     source = entry.corpus if entry.corpus in ("memory", "sessions") else ""
-    evidence = memory.gather(entry.query, source=source)
-    trace = memory.rank(evidence, settings)
+    evidence = gather(entry.query, source=source)
+    trace = rank(evidence, settings)
     return Replay(
         entry, evidence, trace, settings, _changes(entry.hits, trace.recalled), trace.generation != entry.generation
     )
@@ -119,55 +119,3 @@ def record(found: Replay) -> Mapping[str, Any]:
         "changes": plain(found.changes),
         "now": answer(found.trace),
     }
-
-
-class Memory(Protocol):
-    """A workspace with its index. Any thread may call; what reads disk or index belongs on a worker thread."""
-
-    @property
-    def plan(self) -> Plan:
-        """What was decided when it was opened."""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings it was opened with."""
-
-    def now(self) -> float:
-        """The time that ages are counted from, in epoch seconds."""
-
-    def start(self) -> None:
-        """Begin to work in the background: index what changed, then watch."""
-
-    def close(self) -> None:
-        """Stop everything within half a second."""
-
-    def listen(self, listener: Listener) -> None:
-        """Send events to `listener` from now on; it is called on the thread that made the news."""
-
-    def roots(self) -> tuple[RootState, ...]:
-        """The state of every root, at most a second old."""
-
-    @property
-    def written_elsewhere(self) -> bool:
-        """Whether another process is writing the index now, or is about to as the one that keeps it."""
-
-    def request_sync(self, reason: str = "manual", force: bool = False) -> None:
-        """Bring the index up to date in the background."""
-
-    def wait_idle(self, timeout: float) -> bool:
-        """Wait until the index is as up to date as it was asked to be; False when `timeout` seconds were too few."""
-
-    def gather(self, query: str, cancel: Cancel | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
-        """What the index knows about `query`; `by_words` without asking the provider.
-
-        Raises QueryError, Cancelled, IndexUnavailable.
-        """
-
-    def rank(self, evidence: Evidence, settings: Settings) -> Trace:
-        """`evidence` under `settings`: pure and quick."""
-
-    def get(self, path: str, start: int = 1, lines: int | None = None) -> Note:
-        """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""
-
-    def read(self, path: str) -> Document:
-        """A note as it is on disk. Raises PathRefused, Unreadable."""

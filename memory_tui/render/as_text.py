@@ -243,7 +243,7 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     from memory_tui.explain import trace_json, wording
 
     if as_json:
-        data({**trace_json.plain(outcome), "fallback": engine.who().instead})
+        data({**trace_json.plain(outcome), "fallback": engine.providers.who().instead})
         return
     done = [wording.plural(outcome.indexed, "file") + " indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
@@ -416,8 +416,8 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
     from memory_tui.explain import trace_json, wording
     from memory_tui.search.rank import NOT_COPIED
 
-    evidence = engine.gather(query, source=source)
-    trace = engine.rank(evidence, engine.settings)
+    evidence = engine.queries.gather(query, source=source)
+    trace = engine.queries.rank(evidence, engine.plan.settings)
     if as_json:
         data({**trace_json.answer(trace, explain=explain), "roots": _lost(engine)})
         return
@@ -443,7 +443,10 @@ def _lost(engine: Engine) -> list[dict[str, str]]:
     """The roots whose notes cannot be read, or are not watched, as `path`, `state` and `detail`."""
     from memory_tui.workspace import root_state
 
-    return [{"path": s.path, "state": s.state, "detail": s.detail} for s in root_state.lost(engine.roots())]
+    return [
+        {"path": s.path, "state": s.state, "detail": s.detail}
+        for s in root_state.lost(engine.indexer.root_watch.states())
+    ]
 
 
 def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> None:
@@ -490,11 +493,13 @@ def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None
     try:
         if asked.problem:
             raise QueryError(f"The question cannot be read: {asked.problem}.", 'Write {"id": 1, "query": "..."}.')
-        settings = engine.settings.update(
+        settings = engine.plan.settings.update(
             {key: asked.options[name] for name, key in _OPTIONS.items() if asked.options.get(name) is not None},
             "the question",
         )
-        answer = trace_json.answer(engine.rank(engine.gather(asked.query, source=source), settings), explain=explain)
+        answer = trace_json.answer(
+            engine.queries.rank(engine.queries.gather(asked.query, source=source), settings), explain=explain
+        )
         answer["roots"] = _lost(engine)
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}

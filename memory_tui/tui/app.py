@@ -279,7 +279,7 @@ class MemoryApp(Doing):
         from memory_tui.tui.tuning import Tuning
 
         self.engine = event.engine
-        self.tuning = Tuning.start(event.engine.settings)
+        self.tuning = Tuning.start(event.engine.plan.settings)
         # What is loaded by now stays; looking through it again and again would stop the screen for 50 ms each time.
         gc.freeze()
         for view in self.views:
@@ -349,7 +349,7 @@ class MemoryApp(Doing):
     def _roots_changed(self) -> None:
         """Say at once what became of the roots: the facts that follow may wait for a file system that hangs."""
         if self.facts is not None and self.engine is not None:
-            self.facts = self.facts.beside(self.engine.roots())
+            self.facts = self.facts.beside(self.engine.indexer.root_watch.states())
             self.facts_signal.publish(self.facts)
 
     @on(workers.Gathered)

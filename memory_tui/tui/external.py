@@ -81,12 +81,12 @@ def hand_over(app: MemoryApp) -> None:
     with app.suspend():
         lent, problem = None, ""
         try:
-            lent = engine.curator.lend(path)
+            lent = engine.notes.curator.lend(path)
         except MemoryTuiError as error:
             problem = f"What the editor changes is not in the journal: {error.message} "
-        problem += edit(lent.absolute if lent is not None else str(engine.workspace / path), line)
-    if not engine.watching:
-        engine.request_sync()
+        problem += edit(lent.absolute if lent is not None else str(engine.plan.roots.workspace / path), line)
+    if not engine.indexer.watcher.on:
+        engine.indexer.request_sync()
     if lent is None:
         view.say(problem)
         return
@@ -103,7 +103,7 @@ def hand_over(app: MemoryApp) -> None:
         )
 
     app.bridge.writes += 1
-    view.run(f"write {app.bridge.writes}", lambda engine: engine.curator.came_back(lent, name), kept, refused)
+    view.run(f"write {app.bridge.writes}", lambda engine: engine.notes.curator.came_back(lent, name), kept, refused)
 
 
 def _outcome(done: Done | None, path: str, name: str) -> str:

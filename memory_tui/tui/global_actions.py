@@ -259,7 +259,7 @@ class Doing(Doors):
         def said(text: str | None) -> None:
             if text:
                 self.bridge.writes += 1
-                view.run(f"write {self.bridge.writes}", lambda engine: engine.curator.remember(text), kept)
+                view.run(f"write {self.bridge.writes}", lambda engine: engine.notes.curator.remember(text), kept)
 
         def kept(done: CurateDone) -> None:
             view.say(f"Kept in {', '.join(done.change.paths)}.")
@@ -295,7 +295,7 @@ class Doing(Doors):
     def do_sync(self) -> None:
         """Index changed files."""
         if self.engine is not None:
-            self.engine.request_sync()
+            self.engine.indexer.request_sync()
             self.tell("Looking for changed files.")
 
     def do_edit(self) -> None:

@@ -72,7 +72,7 @@ def find_flips(engine: Engine, evidence: Evidence, settings: Settings, rowid: in
         row = row_of(evidence, rowid)
         found: Flips | None = None
         if row is not None:
-            for found in one_by_one(evidence, settings, row, engine.with_profile):
+            for found in one_by_one(evidence, settings, row, engine.plan.with_profile):
                 tell(found)
         return found
 
@@ -91,7 +91,7 @@ def find_questions(
 
         def ask(query: str) -> Evidence:
             tell(None)
-            return later(engine.gather(query), days)
+            return later(engine.queries.gather(query), days)
 
         plan = side_of(evidence, settings).plan
         lacks = absent(plan, text) if hit.text.bm25 is None and " AND " in plan.fts_query else ()
@@ -112,13 +112,13 @@ def inquire(
         from memory_tui.explain.counterfactuals import one_by_one
         from memory_tui.search.evidence import later
 
-        evidence = later(engine.gather(asked) if isinstance(asked, str) else asked, days)
-        answer = engine.why(evidence, path, line, settings)
+        evidence = later(engine.queries.gather(asked) if isinstance(asked, str) else asked, days)
+        answer = engine.queries.why(evidence, path, line, settings)
         found = Inquiry(answer, working="looking for what would change it")
         tell(found)
         row = answer.row
         if row is not None:
-            for changes in one_by_one(answer.evidence, settings, row, engine.with_profile):
+            for changes in one_by_one(answer.evidence, settings, row, engine.plan.with_profile):
                 found = Inquiry(answer, changes, working=found.working)
                 tell(found)
         return _with_questions(engine, found, days, tell)
@@ -132,7 +132,7 @@ def _with_questions(engine: Engine, found: Inquiry, days: int, tell: Tell) -> In
 
     def ask(query: str) -> Evidence:
         tell(Inquiry(found.answer, found.changes, working="looking for a word to add"))
-        return later(engine.gather(query), days)
+        return later(engine.queries.gather(query), days)
 
     try:
         return Inquiry(found.answer, found.changes, of_answer(ask, found.answer))
@@ -290,7 +290,7 @@ def write(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Cal
                 yield taken[-1]
 
         try:
-            return judgments.edit(place(engine), engine.read, changes())
+            return judgments.edit(place(engine), engine.notes.read, changes())
         except Exception:
             pending.extendleft(reversed(taken))
             raise
@@ -302,7 +302,7 @@ def place(engine: Engine) -> Path:
     """Where the notebook of the workspace lies."""
     from memory_tui.tune import judgments
 
-    return judgments.place(engine.workspace, engine.plan.own_named)
+    return judgments.place(engine.plan.roots.workspace, engine.plan.own_named)
 
 
 def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict[str, Case]]:
@@ -314,7 +314,7 @@ def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict
         cases = {}
         for done, query in enumerate(queries):
             tell(Progress("asking saved questions", done, len(queries)))
-            cases[query.text] = Case.of(query, engine.gather(query.text))
+            cases[query.text] = Case.of(query, engine.queries.gather(query.text))
         return cases
 
     return run
@@ -371,7 +371,7 @@ def measure_noise(
 
         def ask(query: str) -> Evidence:
             tell(None)
-            return engine.gather(query)
+            return engine.queries.gather(query)
 
         def progress(done: int, total: int) -> None:
             tell(Progress("asking unrelated questions", done, total))
@@ -424,7 +424,7 @@ def search_knobs(
         found = []
         for done, query in enumerate(queries):
             tell(Progress("asking saved questions", done, len(queries)))
-            found.append(known.get(query.text) or Case.of(query, engine.gather(query.text)))
+            found.append(known.get(query.text) or Case.of(query, engine.queries.gather(query.text)))
         return knob_search.tune(found, settings, metric, progress=lambda words: tell(Progress(words)))
 
     return run

@@ -55,7 +55,7 @@ def left_over(engine: Engine) -> str:
     """What editors left unsaved, as a sentence, empty when nothing; for worker threads."""
     from memory_tui.curate.journal import left
 
-    paths = dict.fromkeys(one_line(one.path) for one in left(engine.curator.journal.folder))
+    paths = dict.fromkeys(one_line(one.path) for one in left(engine.notes.curator.journal.folder))
     return f"Typed but not saved, and kept: {', '.join(paths)}. i on the note brings it back." if paths else ""
 
 
@@ -81,7 +81,7 @@ class Carry:
 
 def carried(engine: Engine, carry: Carry) -> Planned:
     """What `carry` would do. Raises EditRefused and the like."""
-    plan = engine.curator.plan
+    plan = engine.notes.curator.plan
     spot = plan.spot(carry.path, carry.first, carry.last)
     if carry.kind == "promote":
         change = plan.promote(spot, to=carry.to, move=carry.move, target=carry.target)
@@ -92,7 +92,7 @@ def carried(engine: Engine, carry: Carry) -> Planned:
 
 def headings(engine: Engine, carry: Carry) -> list[str]:
     """The headings that the lines could go below, the best first."""
-    plan = engine.curator.plan
+    plan = engine.notes.curator.plan
     found = plan.choices(plan.spot(carry.path, carry.first, carry.last), carry.target)
     return [choice.section.title for choice in found if choice.section.title]
 
@@ -110,12 +110,12 @@ Make = Callable[["Curator"], "Change"]
 
 def plan_of(make: Make) -> Callable[[Engine], Planned]:
     """Plan what `make` asks of the curator."""
-    return lambda engine: planned(engine, make(engine.curator))
+    return lambda engine: planned(engine, make(engine.notes.curator))
 
 
 def applied(change: Change) -> Callable[[Engine], Done]:
     """Make `change`."""
-    return lambda engine: engine.curator.apply(change)
+    return lambda engine: engine.notes.curator.apply(change)
 
 
 def step(engine: Engine, kind: str, number: int | None = None) -> Done:
@@ -123,7 +123,7 @@ def step(engine: Engine, kind: str, number: int | None = None) -> Done:
 
     What others wrote since stays where it does not touch. Raises Conflict where it does.
     """
-    curator = engine.curator
+    curator = engine.notes.curator
     return curator.undo(number, merging=True) if kind == "undo" else curator.redo(number, merging=True)
 
 
@@ -132,7 +132,7 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
     from memory_tui.core.errors import EditRefused
     from memory_tui.curate.changes import Change
 
-    curator = engine.curator
+    curator = engine.notes.curator
     entries = curator.undoable() if kind == "undo" else curator.redoable()
     entry = next((entry for entry in entries if number in (None, entry.id)), None)
     if entry is None:
@@ -148,7 +148,7 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
 
 def begun_since(engine: Engine, kind: str, since: float) -> bool:
     """Whether the change that is next to `kind` was made after `since`, so that nobody is surprised by it."""
-    entries = engine.curator.undoable() if kind == "undo" else engine.curator.redoable()
+    entries = engine.notes.curator.undoable() if kind == "undo" else engine.notes.curator.redoable()
     return bool(entries) and entries[0].at >= since
 
 
@@ -175,21 +175,21 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
     from memory_tui.curate.changes import shown
     from memory_tui.curate.journal import Typing, left
 
-    data = engine.curator.read(path)
+    data = engine.notes.curator.read(path)
     if data is not None and len(data) > most:
         raise EditRefused(f"{path} has {len(data):,} bytes, too many to edit here.", "e opens it in your editor.")
-    folder = engine.curator.journal.folder
+    folder = engine.notes.curator.journal.folder
     found = next(iter(left(folder, path)), None)
     if found is not None and found.text == Draft(shown(data, path)).text:
         found = None
     before = found.before if found is not None else data
-    beginning = engine.curator.plan.beginning(path) if before is None else ""
+    beginning = engine.notes.curator.plan.beginning(path) if before is None else ""
     return Opened(before, shown(before, path), Typing(folder, path, found), found, beginning)
 
 
 def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:
     """What saving `text` would do to the answer of `query`."""
-    return engine.preview(engine.curator.plan.edit(path, before, text), query)
+    return engine.queries.preview(engine.notes.curator.plan.edit(path, before, text), query)
 
 
 def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int = 0) -> Done:
@@ -199,7 +199,7 @@ def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int
     with a line end, so that what an agent appends stands on a line of its own. Raises Conflict when both changed the
     same lines.
     """
-    curator = engine.curator
+    curator = engine.notes.curator
     if before is None and not text.endswith("\n"):
         text += "\n"
     return curator.apply(curator.plan.edit(path, before, text), draft=draft)
@@ -210,9 +210,9 @@ def resolved(engine: Engine, conflict: Conflict, data: bytes) -> Done:
 
     Raises Conflict when others changed the same lines again.
     """
-    return engine.curator.resolve(conflict, data)
+    return engine.notes.curator.resolve(conflict, data)
 
 
 def forgotten(engine: Engine, draft: int) -> None:
     """Do without the draft that an editor left in the journal."""
-    engine.curator.forget_draft(draft)
+    engine.notes.curator.forget_draft(draft)

@@ -143,13 +143,13 @@ def _short(path: str) -> str:
 
 def _budget(engine: Engine, page: Page) -> About:
     """Where the hosts cut the curated note, if this is it: what is marked in the reader, and rows about it."""
-    plan = engine.curator.plan
+    plan = engine.notes.curator.plan
     if page.path != plan.memory():
         return About(page.path)
     rows: list[Row] = []
     rules: dict[int, str] = {}
     unread = range(0)
-    for budget in plan.budget(engine.curator.read(page.path)):
+    for budget in plan.budget(engine.notes.curator.read(page.path)):
         name = "OpenClaw" if budget.host.name == "openclaw" else "Claude Code"
         cut = budget.cut
         state = f"from line {cut.line} on {cut.lost:,} are cut off" if cut else "all of it is read"
@@ -173,13 +173,13 @@ def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:
     """How often agents were given lines of the note, and which; as the lines were counted then."""
     from memory_tui.recalls import recall_log
 
-    place = recall_log.recall_log_path(engine.workspace)
+    place = recall_log.recall_log_path(engine.plan.roots.workspace)
     try:
         entries = _logged(str(place), _state(place))
     except MemoryTuiError as error:
         return [Row("recalled", error.message, "bad")], frozenset()
     except OSError:
-        words = "nothing yet" if engine.settings.on("recall.log") else "not logged (recall.log is off)"
+        words = "nothing yet" if engine.plan.settings.on("recall.log") else "not logged (recall.log is off)"
         return [Row("recalled", words)], frozenset()
     found = [(entry, hit) for entry in entries for hit in entry.hits if hit.path == page.path]
     lines = frozenset(line for _, hit in found for line in range(hit.start_line, hit.end_line + 1))
@@ -197,7 +197,7 @@ def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[Row],
     """Which lines of the note a person's questions recalled, by the record and since the app was opened."""
     from memory_tui.recalls import recalled_lines
 
-    place = recalled_lines.place(engine.workspace)
+    place = recalled_lines.place(engine.plan.roots.workspace)
     try:
         found = _marked(str(place), _state(place))
     except MemoryTuiError as error:
@@ -255,7 +255,7 @@ class Past:
 
 def past(engine: Engine, path: str | None) -> Past:
     """What is known of `path`, of every note without one."""
-    curator = engine.curator
+    curator = engine.notes.curator
     drafts = [entry for entry in curator.drafts() if path is None or path in entry.paths]
     commits, repository, uncommitted, trouble = _commits(engine, path)
     every: list[JournalEntry | Commit] = [*curator.history(path), *drafts, *commits]
@@ -270,7 +270,7 @@ def past(engine: Engine, path: str | None) -> Past:
 
 
 def _commits(engine: Engine, path: str | None) -> tuple[Sequence[Commit], bool, bool, str]:
-    git = History(engine.workspace)
+    git = History(engine.plan.roots.workspace)
     if path is None or git.top() is None:
         return (), False, False, ""
     try:
@@ -286,9 +286,9 @@ def difference(engine: Engine, entry: JournalEntry | Commit, path: str | None) -
     from memory_tui.curate.diff import DiffLine
 
     if isinstance(entry, Commit):
-        return tuple(_parsed(History(engine.workspace).diff(path or "", entry.hash)))
+        return tuple(_parsed(History(engine.plan.roots.workspace).diff(path or "", entry.hash)))
     said = [DiffLine("hunk", f"{entry.reason[0].upper()}{entry.reason[1:]}.")] if entry.reason else []
-    return *said, *diff.lines(engine.curator.change_of(entry))
+    return *said, *diff.lines(engine.notes.curator.change_of(entry))
 
 
 def _parsed(text: str) -> Iterator[DiffLine]:
@@ -319,7 +319,7 @@ def _parsed(text: str) -> Iterator[DiffLine]:
 
 def commit(engine: Engine, path: str, message: str) -> str:
     """Commit this note and nothing else; what was done, in words. Raises EditRefused."""
-    made = History(engine.workspace).commit([path], message)
+    made = History(engine.plan.roots.workspace).commit([path], message)
     return f"Committed {path} as {made.hash[:10]}."
 
 
@@ -350,9 +350,9 @@ class Marking:
 
     def writing(self, engine: Engine) -> Callable[[], str] | None:
         """What writes the last answer down, for a worker thread; it returns what went wrong. None where not wanted."""
-        if not engine.settings.on("recall.marks"):
+        if not engine.plan.settings.on("recall.marks"):
             return None
-        workspace, spans, at = engine.workspace, self._last, engine.now()
+        workspace, spans, at = engine.plan.roots.workspace, self._last, engine.now()
         return lambda: _write(workspace, spans, at)
 
 

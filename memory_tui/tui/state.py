@@ -217,7 +217,7 @@ def gather(engine: Engine) -> Facts:
         embedded=status.embedded,
         on_disk=status.freshness.total,
         fresh=status.freshness.fresh,
-        rows=engine.files(),
+        rows=engine.notes.files(),
         pending=status.freshness.pending,
         failed=(*status.freshness.failed, *status.freshness.unsettled, *status.freshness.missing),
         left_out=status.freshness.left_out,
@@ -259,7 +259,7 @@ def _unwritable(status: Status) -> str:
 
 
 def _aging(engine: Engine) -> Aging:
-    settings = engine.settings
+    settings = engine.plan.settings
     return Aging(
         profiles.get(settings.word("profile")).age,
         settings.on("query.hybrid.temporalDecay.enabled"),

@@ -108,7 +108,7 @@ Tell = Callable[[object], None]
 def _chunks(engine: Engine, path: str) -> Sequence[ChunkRef]:
     """The chunks of a note; none while there is no index to ask, because the note can be read all the same."""
     try:
-        return engine.chunks_of(path)
+        return engine.queries.chunks_of(path)
     except IndexUnavailable:
         return ()
 
@@ -248,7 +248,7 @@ class Bridge:
             if number != self._newest["search"]:
                 return
             try:
-                self._app.post_message(Gathered(number, engine.gather(query, cancel), None))
+                self._app.post_message(Gathered(number, engine.queries.gather(query, cancel), None))
             except Cancelled:
                 return
             except MemoryTuiError as error:
@@ -268,7 +268,7 @@ class Bridge:
             if engine is None or number != self._newest["page"]:
                 return
             try:
-                document = engine.read(path)
+                document = engine.notes.read(path)
                 head = head_of(document)
                 if head is not None:
                     self._app.post_message(PageRead(number, head, None))

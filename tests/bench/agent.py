@@ -134,8 +134,8 @@ def seconds(code: str) -> float:
 def asking(arguments: list[str], options: Options) -> None:
     asked = questions(240)
     with Engine.open(options) as engine:
-        engine.search(asked[0])
-        engine.wait_idle(60)
+        engine.queries.search(asked[0])
+        engine.indexer.writer.wait_idle(60)
         agent = Agent(arguments)
         agent.greet()
         agent.search(asked[0])
@@ -144,11 +144,11 @@ def asking(arguments: list[str], options: Options) -> None:
         # One after the other in turn, so that a busy moment of the machine hits all alike.
         for question in asked[1:]:
             over.append(timed(lambda question=question: agent.search(question)))
-            inside.append(timed(lambda question=question: engine.search(question)))
+            inside.append(timed(lambda question=question: engine.queries.search(question)))
             pings.append(timed(lambda: agent.ask("ping")))
         same = sum(
             [(hit["path"], hit["startLine"]) for hit in agent.search(question)["results"]]
-            == [(hit.chunk.path, hit.chunk.start_line) for hit in engine.search(question).recalled]
+            == [(hit.chunk.path, hit.chunk.start_line) for hit in engine.queries.search(question).recalled]
             for question in asked
         )
         agent.close()
@@ -167,7 +167,7 @@ def main() -> None:
         workspace, index = write(place / "w", given.chunks // 4 + 1), str(place / "i" / "index.sqlite")
         options = Options(workspace=str(workspace), index=index)
         with Engine.open(options) as engine:
-            engine.sync()
+            engine.indexer.sync()
             print(f"{engine.status().chunks:,} chunks, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
         arguments = ["--workspace", str(workspace), "--index", index]
         starting(arguments)

@@ -55,7 +55,7 @@ def opened(folder: Path, **notes: str) -> Engine:
     engine = Engine.open(
         Options(workspace=str(workspace), index=str(folder / "index.sqlite"), changes=(("sync.watch", "false"),))
     )
-    engine.sync()
+    engine.indexer.sync()
     return engine
 
 
@@ -64,12 +64,14 @@ def questions(scale: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         lines = {f"n{number}": f"{LINE}{number}\n" * 40 for number in range(100)}
         with opened(Path(place), **lines) as engine:
-            grown("question that repeats one word", 1_700 * scale, lambda n: lambda: engine.search("deploy " * n))
-            grown("question a-a-a", 6_000 * scale, lambda n: lambda: engine.search("a-" * n))
+            grown(
+                "question that repeats one word", 1_700 * scale, lambda n: lambda: engine.queries.search("deploy " * n)
+            )
+            grown("question a-a-a", 6_000 * scale, lambda n: lambda: engine.queries.search("a-" * n))
             grown(
                 "question of different words",
                 1_000 * scale,
-                lambda n: lambda: engine.search(" ".join(f"w{number}" for number in range(n))),
+                lambda n: lambda: engine.queries.search(" ".join(f"w{number}" for number in range(n))),
             )
 
 
@@ -82,8 +84,8 @@ def single_line(scale: int) -> None:
             began = time.process_time()
             with opened(Path(place), big=(LINE * (size // len(LINE) + 1))[:size]) as engine:
                 made.append(time.process_time() - began)
-                engine.search("deploy rollback")
-                asked.append(seconds(lambda engine=engine: engine.search("deploy rollback")))
+                engine.queries.search("deploy rollback")
+                asked.append(seconds(lambda engine=engine: engine.queries.search("deploy rollback")))
     show("note of one line: index", sizes, made)
     show("note of one line: search", sizes, asked)
     grown("note of one line: chunks", 1_000_000 * scale, lambda n: lambda: chunk_text(LINE * (n // len(LINE))))

@@ -88,10 +88,10 @@ def main() -> None:
             workspace=str(place / "notes"), index=str(place / "index.sqlite"), changes=(("sync.watch", "off"),)
         )
         with Engine.open(options) as engine:
-            report = engine.sync()
+            report = engine.indexer.sync()
             steps: list[tuple[str, float]] = []
             began = time.process_time()
-            found = engine.inbox(lambda title, _done, _total: steps.append((title, time.process_time())))
+            found = engine.inbox.examine(lambda title, _done, _total: steps.append((title, time.process_time())))
             whole = time.process_time() - began
             show(
                 f"looking through {report.indexed:,} notes, {report.chunks:,} chunks, CPU seconds",
@@ -102,7 +102,7 @@ def main() -> None:
             for (title, at), (_, after) in pairwise(steps):
                 show(f"  {title}", f"{after - at:.2f}")
             began = time.process_time()
-            engine.inbox()
+            engine.inbox.examine()
             show("  a second time", f"{time.process_time() - began:.2f}")
             show("suggestions", f"{len(found):,}")
         asyncio.run(on_screen(options))

@@ -38,12 +38,12 @@ def show(what: str, value: str, goal: str = "") -> None:
 def indexing(folder: Path, place: Path) -> None:
     with Engine.open(Options(workspace=str(folder), index=str(place / "index.sqlite"))) as engine:
         began = time.process_time()
-        report = engine.sync()
+        report = engine.indexer.sync()
         cpu = time.process_time() - began
         show(f"indexing {report.indexed} files, chunks per CPU-second", f"{report.chunks / cpu:,.0f}", ">= 1,000")
         before = engine.status().generation
         began = time.process_time()
-        again = engine.sync()
+        again = engine.indexer.sync()
         cpu = (time.process_time() - began) / again.found * 1e6
         show("second run, microseconds of CPU a file", f"{cpu:.1f}", "<= 50")
         assert not again.changed
@@ -60,14 +60,14 @@ def indexing(folder: Path, place: Path) -> None:
 
 def searching(folder: Path, place: Path) -> None:
     with Engine.open(Options(workspace=str(folder), index=str(place / "index.sqlite"))) as engine:
-        engine.sync()
+        engine.indexer.sync()
         chunks = engine.status().chunks
         asked = questions(240)
-        engine.search(asked[0])
+        engine.queries.search(asked[0])
         found, stages = [], {}
         for question in asked[1:]:
             began = time.perf_counter()
-            trace = engine.search(question)
+            trace = engine.queries.search(question)
             found.append((time.perf_counter() - began) * 1000)
             for stage, ms in trace.timings.items():
                 stages.setdefault(stage, []).append(ms)
@@ -75,15 +75,15 @@ def searching(folder: Path, place: Path) -> None:
         show("  p95", f"{sorted(found)[int(len(found) * 0.95)]:.2f}")
         for stage, times in stages.items():
             show(f"  {stage}", f"{statistics.median(times):.2f}")
-        evidence = engine.gather(asked[1])
-        ours = engine.settings
+        evidence = engine.queries.gather(asked[1])
+        ours = engine.plan.settings
         tries = {
             "recommended": ours,
-            "openclaw-2026.3": engine.with_profile("openclaw-2026.3"),
+            "openclaw-2026.3": engine.plan.with_profile("openclaw-2026.3"),
             "recommended with mmr": ours.set("query.hybrid.mmr.enabled", True, "bench"),
         }
         for title, settings in tries.items():
-            show(f"re-ranking {title}, ms", f"{milliseconds(partial(engine.rank, evidence, settings), 30):.2f}")
+            show(f"re-ranking {title}, ms", f"{milliseconds(partial(engine.queries.rank, evidence, settings), 30):.2f}")
     against_the_machine(place / "index.sqlite", statistics.median(found))
 
 

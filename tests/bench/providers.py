@@ -122,11 +122,11 @@ def waiting(folder: Path, place: Path) -> None:
     warm = place / "warm"
     warm.mkdir()
     with Engine.open(options(write(place / "few", 3), warm)) as engine:
-        engine.sync()
+        engine.indexer.sync()
     server.asked()
     with Engine.open(options(folder, place)) as engine:
         began = time.perf_counter()
-        report = engine.sync()
+        report = engine.indexer.sync()
         took = time.perf_counter() - began
     requests, _ = server.asked()
     ideal, bare = -(-requests // AT_ONCE) * WAIT_MS / 1000, bare_client(requests)
@@ -167,10 +167,10 @@ def cached(folder: Path, place: Path) -> None:
 
     server = Server(0)
     with Engine.open(options(folder, place)) as engine:
-        first = engine.sync()
+        first = engine.indexer.sync()
         server.asked()
         began = time.perf_counter()
-        again = engine.sync(force=True)
+        again = engine.indexer.sync(force=True)
         took = time.perf_counter() - began
         requests, texts = server.asked()
         show(f"{again.chunks:,} chunks indexed again ({first.chunks:,} at first): requests", f"{requests}", "0")
@@ -194,7 +194,7 @@ def never(folder: Path, place: Path) -> None:
         engine.start()
         while True:
             try:
-                if engine.gather(question, by_words=True).chunks:
+                if engine.queries.gather(question, by_words=True).chunks:
                     return time.perf_counter() - began
             except IndexUnavailable:  # Nothing is there yet.
                 time.sleep(0.005)

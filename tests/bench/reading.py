@@ -122,7 +122,7 @@ async def promoting(workspace: Path, index: Path) -> None:
             await pilot.press("y")
 
             def found(word: str = word) -> bool:
-                trace = engine.search(word)
+                trace = engine.queries.search(word)
                 return any(hit.chunk.path == "MEMORY.md" for hit in trace.recalled)
 
             while not await asyncio.to_thread(found):
@@ -151,7 +151,7 @@ def main() -> None:
         (workspace / "MEMORY.md").write_text("# Small note\n", "utf-8")
         (workspace / "memory" / "big.md").write_text(long_note(given.megabytes, given.chinese), "utf-8")
         with Engine.open(Options(workspace=str(workspace), index=str(index), provider="none")) as engine:
-            engine.sync()
+            engine.indexer.sync()
         on_a_terminal(workspace, index)
         asyncio.run(in_process(workspace, index))
         many, index = write(place / "many", given.chunks // 4 + 1), place / "many.sqlite"
@@ -159,7 +159,7 @@ def main() -> None:
         (many / "memory" / "0000.md").write_text("# Lines\n" + "\n".join(lines) + "\n", "utf-8")
         (many / "MEMORY.md").write_text("# Memory\n\n- first\n", "utf-8")
         with Engine.open(Options(workspace=str(many), index=str(index))) as engine:
-            engine.sync()
+            engine.indexer.sync()
         asyncio.run(promoting(many, index))
 
 

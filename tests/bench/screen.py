@@ -129,7 +129,9 @@ async def stalling(workspace: Path, index: Path) -> None:
             await pilot.pause(0.01)
         ticker = Ticker()
         began = time.perf_counter()
-        while not await asyncio.to_thread(engines[0].wait_idle, 0.2) or time.perf_counter() - began < 0.5:
+        while (
+            not await asyncio.to_thread(engines[0].indexer.writer.wait_idle, 0.2) or time.perf_counter() - began < 0.5
+        ):
             await asyncio.sleep(0)
         ticker.stop()
         gaps = ticker.gaps
@@ -182,7 +184,7 @@ async def working(workspace: Path, index: Path) -> None:
     options = Options(workspace=str(workspace), index=str(index), changes=(("sync.watch", "off"),))
     with Engine.open(options) as engine:
         asked = list(dict.fromkeys(questions(400)))[:40]
-        tops = [engine.search(question).recalled[0].chunk for question in asked]
+        tops = [engine.queries.search(question).recalled[0].chunk for question in asked]
     book = Notebook(tuple(Query(q, (Label(top.path, top.start_line, 2),)) for q, top in zip(asked, tops, strict=True)))
     judgments.save(judgments.place(workspace), book)
     app = MemoryApp(lambda listener: Engine.open(options, listener), query=asked[0])
@@ -232,7 +234,7 @@ def main() -> None:
         for workspace in (small, large):
             index = str(place / f"{workspace.name}.sqlite")
             with Engine.open(Options(workspace=str(workspace), index=index)) as engine:
-                engine.sync()
+                engine.indexer.sync()
         starting(small, place / "small.sqlite")
         turning(large, place / "large.sqlite")
         os.environ["XDG_CONFIG_HOME"] = str(place / "config")

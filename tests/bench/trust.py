@@ -136,7 +136,7 @@ import memory_tui.index.sync, memory_tui.index.store
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 loaded = time.process_time()
 with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")) as engine:
-    report = engine.sync()
+    report = engine.indexer.sync()
     assert report.indexed == 0, report
     print(loaded * 1000, (time.process_time() - loaded) * 1000)
 """
@@ -187,8 +187,8 @@ def opened(folder: Path, place: Path, *changes: tuple[str, str], listener: event
 def looking(place: Path, files: int) -> None:
     folder, index = small(place / "looking", files), place / "i-looking"
     with opened(folder, index) as engine:
-        engine.sync()
-        ours, floor, least = interleaved(engine.sync, lambda: bare(folder), lambda: leanest(folder), times=31)
+        engine.indexer.sync()
+        ours, floor, least = interleaved(engine.indexer.sync, lambda: bare(folder), lambda: leanest(folder), times=31)
         show(f"a sync of {files:,} files without a change, ms of CPU", f"{ours:.1f}", "<= 50 at 10,000")
         show("  times a bare scandir and stat", f"{ours / floor:.2f}", "<= 1.2")
         show("  times the leanest one, by descriptors of folders", f"{ours / least:.2f}")
@@ -204,17 +204,17 @@ def looking(place: Path, files: int) -> None:
 
 def after_a_save(folder: Path, index: str) -> None:
     """The look that a sync takes when the watcher has named one note."""
-    from memory_tui.engine.scanner import Looking
+    from memory_tui.engine.scanner import Scanner
     from memory_tui.index.freshness import compare
     from memory_tui.index.store import Store
 
     store, roots = Store.open(index, read_only=True), Roots.open(folder)
-    looking, named = Looking(roots), {str(folder / "memory" / "000" / "note-7.md")}
+    scanner, named = Scanner(roots), {str(folder / "memory" / "000" / "note-7.md")}
 
     def look() -> None:
-        looking.name(named)
-        seen = looking.first(store)
-        looking.keep(store, compare(seen, store.known(), roots=roots))
+        scanner.name(named)
+        seen = scanner.first(store)
+        scanner.keep(store, compare(seen, store.known(), roots=roots))
 
     look()
     ours, floor = interleaved(look, lambda: bare(folder))
@@ -240,13 +240,15 @@ def saving(place: Path) -> None:
         engine.start()
         with news:
             news.wait_for(lambda: any(isinstance(e, events.SyncFinished) for e in heard), 60)
-        engine.search("gardens")
+        engine.queries.search("gardens")
         time.sleep(2)
         taken = []
         for number in range(8):
             (folder / "memory" / "000" / f"note-{number}.md").write_text(f"a zebra crossed road {number}\n")
             began = time.perf_counter()
-            while not any(f"road {number}" in (hit.snippet or "") for hit in engine.search(f"zebra {number}").recalled):
+            while not any(
+                f"road {number}" in (hit.snippet or "") for hit in engine.queries.search(f"zebra {number}").recalled
+            ):
                 time.sleep(0.01)
             taken.append(time.perf_counter() - began)
             time.sleep(0.6)
@@ -257,7 +259,7 @@ def saving(place: Path) -> None:
             (folder / "memory" / f"{number // 200:03}" / f"note-{number}.md").write_text(f"burst {number}\n")
         with news:
             news.wait_for(lambda: sum(isinstance(e, events.FileIndexed) for e in heard) >= 1000, 60)
-        engine.wait_idle(10)
+        engine.indexer.writer.wait_idle(10)
         syncs = [e for e in heard if isinstance(e, events.SyncFinished) and e.indexed]
         show("a burst of 1,000 saves, syncs that indexed something", f"{len(syncs)}", "1")
 
@@ -298,14 +300,14 @@ import sys
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 while True:
     with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")) as engine:
-        engine.sync(force=True)
+        engine.indexer.sync(force=True)
 """
 
 
 def reading(place: Path) -> None:
     folder = write(place / "reading", 2500)
     with opened(folder, place / "i-reading", ("sync.onSearch", "off")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         asked = 0
 
         def p50(seconds: float) -> float:
@@ -313,7 +315,7 @@ def reading(place: Path) -> None:
             found, end = [], time.monotonic() + seconds
             while time.monotonic() < end:
                 began = time.perf_counter()
-                engine.search(f"question {asked} router garden")
+                engine.queries.search(f"question {asked} router garden")
                 found.append((time.perf_counter() - began) * 1000)
                 asked += 1
             return statistics.median(found)
@@ -342,11 +344,11 @@ import resource, sys, time
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")) as engine:
     began = time.process_time()
-    report = engine.sync()
+    report = engine.indexer.sync()
     cpu = time.process_time() - began
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     began = time.process_time()
-    again = engine.sync()
+    again = engine.indexer.sync()
     print(report.indexed, report.chunks, first, cpu, time.process_time() - began,
           resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """

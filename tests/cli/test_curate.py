@@ -133,8 +133,8 @@ def test_the_engine_brings_the_index_up_to_date_after_a_change(notes):
             finished.set()
 
     with Engine.open(Options(workspace=str(notes), provider="none"), listen) as engine:
-        engine.sync()
-        engine.curator.apply(engine.curator.plan.new_note("Bicycle", "- puncture"))
+        engine.indexer.sync()
+        engine.notes.curator.apply(engine.notes.curator.plan.new_note("Bicycle", "- puncture"))
         assert finished.wait(LONG)
         assert seen[0].indexed == 1
-        assert engine.curator.plan.budget()[0].limit == 20_000
+        assert engine.notes.curator.plan.budget()[0].limit == 20_000

@@ -134,11 +134,11 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(
         tree["models"]["providers"]["openai"]["headers"] = {"X-Team": "notes"}
         options = asked(tree)
         with Engine.open(options) as engine:
-            found = engine.embedding.forecast()
+            found = engine.providers.forecast()
             assert found is not None
             assert found.host == play.url.removeprefix("http://")
             assert play.asked == []
-            assert engine.sync().error == ""
+            assert engine.indexer.sync().error == ""
         headers = play.asked[0].headers
         assert headers["Authorization"] == "Bearer sk-of-the-proxy"
         assert headers["X-Team"] == "notes"

@@ -142,8 +142,8 @@ def _plan(see: Callable[[plan.Plan], object]) -> Callable[[House, Options], obje
 def _asked(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
     def go(house: House, options: Options) -> object:
         with Engine.open(options) as engine:
-            engine.sync()
-            return see(engine.search("router VLAN"))
+            engine.indexer.sync()
+            return see(engine.queries.search("router VLAN"))
 
     return go
 
@@ -152,7 +152,7 @@ def _engine(see: Callable[[Engine], object], *, synced: bool = True) -> Callable
     def go(house: House, options: Options) -> object:
         with Engine.open(options) as engine:
             if synced:
-                engine.sync()
+                engine.indexer.sync()
             return see(engine)
 
     return go
@@ -177,26 +177,26 @@ def _enabled(house: House, options: Options) -> object:
 
 def _after_start(engine: Engine) -> object:
     engine.start()
-    assert engine.wait_idle(LONG)
-    return engine.status().files, engine.watching
+    assert engine.indexer.writer.wait_idle(LONG)
+    return engine.status().files, engine.indexer.watcher.on
 
 
 def _after_another_note(house: House, options: Options) -> object:
     note = house.workspace / "memory/another.md"
     note.unlink(missing_ok=True)
     with Engine.open(options) as engine:
-        engine.sync()
+        engine.indexer.sync()
         note.write_text("Written after the first sync\n")
-        engine.catch_up()
+        engine.indexer.catch_up()
         return engine.status().files
 
 
 def _cached_after_rewriting(house: House, options: Options) -> object:
     note = house.workspace / "memory/2026-01-02.md"
     with Engine.open(options) as engine:
-        engine.sync()
+        engine.indexer.sync()
         note.write_text("Other words altogether\n")
-        engine.sync()
+        engine.indexer.sync()
         note.write_text(NOTES["memory/2026-01-02.md"])
         return engine.status().cache["entries"] > engine.status().chunks
 
@@ -206,7 +206,7 @@ def _kept_after_rewriting(house: House, options: Options) -> object:
     with Engine.open(options) as engine:
         for words in ("One\n", "Two\n", "Three\n", "Four\n"):
             note.write_text(words)
-            engine.sync()
+            engine.indexer.sync()
         return engine.status().cache["entries"] - engine.status().chunks
 
 
@@ -220,7 +220,7 @@ def _debounce(house: House, options: Options) -> object:
 
     house.monkeypatch.setattr(watch, "Watcher", Watching)
     with Engine.open(options) as engine:
-        engine.set_watching(True)
+        engine.indexer.watcher.switch(True)
     return seen
 
 
@@ -233,10 +233,10 @@ def _after_a_talk(house: House, options: Options) -> object:
     session = house.home / ".openclaw/agents/main/sessions/s.jsonl"
     session.write_text(json.dumps(said) + "\n")
     with Engine.open(options) as engine:
-        engine.sync()
+        engine.indexer.sync()
         session.write_text((json.dumps(said) + "\n") * 9)
-        engine.sync(reason="search")
-        return engine.chunks_of("sessions/s.jsonl")[-1].end_line
+        engine.indexer.sync(reason="search")
+        return engine.queries.chunks_of("sessions/s.jsonl")[-1].end_line
 
 
 SESSIONS = {"sources": ["memory", "sessions"], "experimental.sessionMemory": True}
@@ -244,7 +244,10 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "enabled": ({}, _enabled),
     "sources": ({"experimental.sessionMemory": True}, _plan(lambda plan: plan.roots.sources)),
     "experimental.sessionMemory": ({"sources": ["memory", "sessions"]}, _plan(lambda plan: plan.roots.sources)),
-    "extraPaths": ({}, _engine(lambda engine: [row.path for row in engine.files() if row.path.startswith("more")])),
+    "extraPaths": (
+        {},
+        _engine(lambda engine: [row.path for row in engine.notes.files() if row.path.startswith("more")]),
+    ),
     "provider": (
         {},
         lambda house, options: plan.choose(Options(config=options.config, index=options.index)).provider,
@@ -272,9 +275,9 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "local.modelCacheDir": ({}, _remote(lambda found: found.model_cache)),
     "store.path": ({}, _plan(lambda plan: compare.database(plan.config))),
     "store.vector.enabled": ({}, _engine(lambda engine: engine.status().vector["enabled"])),
-    "store.fts.tokenizer": ({}, _engine(lambda engine: len(engine.gather("oute").openclaw.postings.rows))),
-    "chunking.tokens": ({}, _engine(lambda engine: len(engine.chunks_of("memory/long.md")))),
-    "chunking.overlap": ({"chunking.tokens": 50}, _engine(lambda engine: engine.chunks_of("memory/long.md"))),
+    "store.fts.tokenizer": ({}, _engine(lambda engine: len(engine.queries.gather("oute").openclaw.postings.rows))),
+    "chunking.tokens": ({}, _engine(lambda engine: len(engine.queries.chunks_of("memory/long.md")))),
+    "chunking.overlap": ({"chunking.tokens": 50}, _engine(lambda engine: engine.queries.chunks_of("memory/long.md"))),
     "sync.onSessionStart": (QUIET, _engine(_after_start, synced=False)),
     "sync.onSearch": ({}, _after_another_note),
     "sync.watch": ({"sync.onSessionStart": False}, _engine(_after_start, synced=False)),
@@ -338,11 +341,11 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house: House) -> 
     for asked, count in ((), 0), ((("sessions.archives", "true"),), 2):
         options = dataclasses.replace(house.options(talks), changes=asked)
         with Engine.open(options) as engine:
-            engine.sync()
-            archived = [row for row in engine.files() if ".jsonl." in row.path and row.source == "sessions"]
+            engine.indexer.sync()
+            archived = [row for row in engine.notes.files() if ".jsonl." in row.path and row.source == "sessions"]
             assert len([row for row in archived if row.state == "fresh"]) == count
             if count:
-                assert "User: Where is the zeppelin?" in engine.read(archived[0].path).text
+                assert "User: Where is the zeppelin?" in engine.notes.read(archived[0].path).text
 
 
 def test_an_unknown_key_is_reported_and_ends_nothing(house: House) -> None:

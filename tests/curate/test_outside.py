@@ -321,7 +321,7 @@ def test_an_editor_that_is_missing_or_fails_changes_nothing_and_says_so(
             assert said(app).endswith("MEMORY.md is as it was.")
             assert note.read_bytes() == before
             assert app.engine is not None
-            assert app.engine.curator.journal.entries() == ()
+            assert app.engine.notes.curator.journal.entries() == ()
 
     drive(app, steps)
 
@@ -359,7 +359,7 @@ def test_without_a_journal_the_note_is_edited_all_the_same(
         app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
         await settled(pilot)
         assert app.engine is not None
-        journal = app.engine.curator.journal.folder
+        journal = app.engine.notes.curator.journal.folder
         journal.parent.mkdir(parents=True, exist_ok=True)
         journal.write_bytes(b"a file where the folder of the journal should be")
         await press(pilot, "e")

@@ -146,8 +146,8 @@ def save_on_screen(tmp_path: Path, way: str, pause: float, times: int) -> None:
             await until(lambda: isinstance(app.screen, BrowseView | Resolve))
             assert isinstance(app.screen, BrowseView), "one key press was not enough"
         assert app.engine is not None
-        assert app.engine.curator.drafts() == ()
-        folder_of_drafts = app.engine.curator.journal.folder
+        assert app.engine.notes.curator.drafts() == ()
+        folder_of_drafts = app.engine.notes.curator.journal.folder
         await until(lambda: left(folder_of_drafts) == ())
 
     with Writer(note, way, pause) as writer:

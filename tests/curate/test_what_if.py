@@ -24,7 +24,7 @@ def engine(request, tmp_path):
         workspace=str(folder), provider=request.param, now=1_768_226_700.0, changes=(("query.minScore", "0"),)
     )
     with Engine.open(options) as engine:
-        engine.sync()
+        engine.indexer.sync()
         yield engine
 
 
@@ -33,8 +33,8 @@ def hits(trace) -> list[tuple[str, int, float]]:
 
 
 def test_the_preview_is_the_answer_after_the_change(engine):
-    curator = engine.curator
-    before = hits(engine.search(QUERY))
+    curator = engine.notes.curator
+    before = hits(engine.queries.search(QUERY))
     change = Change(
         "edit",
         "two notes and a new one",
@@ -46,13 +46,13 @@ def test_the_preview_is_the_answer_after_the_change(engine):
             ),
         ),
     )
-    found = engine.preview(change, QUERY)
+    found = engine.queries.preview(change, QUERY)
     assert hits(found.before) == before
-    assert hits(engine.search(QUERY)) == before
+    assert hits(engine.queries.search(QUERY)) == before
     assert found.without_vector == 0
     curator.apply(change)
-    engine.sync()
-    assert sorted(hits(found.after)) == sorted(hits(engine.search(QUERY)))
+    engine.indexer.sync()
+    assert sorted(hits(found.after)) == sorted(hits(engine.queries.search(QUERY)))
     moves = {(move.after or move.before).chunk.path: (move.place_before, move.place_after) for move in found.moves}
     assert moves["memory/vlan.md"][0] == 0
     assert moves["memory/vlan.md"][1] > 0
@@ -61,9 +61,9 @@ def test_the_preview_is_the_answer_after_the_change(engine):
 
 
 def test_a_chunk_that_grew_is_the_same_hit(engine):
-    text = engine.curator.read("MEMORY.md")
+    text = engine.notes.curator.read("MEMORY.md")
     grown = FileChange("MEMORY.md", text, text + b"- More of the router.\n")
-    found = engine.preview(Change("edit", "", (grown,)), QUERY)
+    found = engine.queries.preview(Change("edit", "", (grown,)), QUERY)
     assert [
         (move.place_before > 0, move.place_after > 0)
         for move in found.moves
@@ -74,4 +74,4 @@ def test_a_chunk_that_grew_is_the_same_hit(engine):
 def test_a_large_index_is_not_copied(engine, monkeypatch):
     monkeypatch.setattr(rebuild, "MOST_BYTES", 1)
     with pytest.raises(IndexUnavailable, match="too much"):
-        engine.preview(Change("edit", "", ()), QUERY)
+        engine.queries.preview(Change("edit", "", ()), QUERY)

@@ -76,7 +76,7 @@ class Gate:
             real(*arguments)
 
         monkeypatch.setattr(index_write, "replace_files", held)
-        engine.request_sync()
+        engine.indexer.request_sync()
         assert self.reached.wait(LONG)
 
 
@@ -84,7 +84,7 @@ def test_a_status_before_there_is_an_index_makes_none(engine: Engine, options: O
     status = engine.status()
     assert (status.chunks, status.db_bytes, status.freshness.total) == (0, 0, 12)
     assert {item.detail for item in status.freshness.pending} == {"new"}
-    assert len(engine.files()) == 12
+    assert len(engine.notes.files()) == 12
     assert not Path(options.index or "").exists()
 
 
@@ -94,59 +94,59 @@ def test_looking_around_never_waits_for_the_writer(engine: Engine, monkeypatch: 
     assert status.freshness.fresh == 0
     assert status.writer is not None
     assert status.writer.ours
-    assert len(engine.files()) == 12
-    assert engine.why_file("memory/1.md").included
-    assert engine.tables()[0].rows == 0
-    assert engine.estimate().files == 12
+    assert len(engine.notes.files()) == 12
+    assert engine.notes.why_file("memory/1.md").included
+    assert engine.queries.tables()[0].rows == 0
+    assert engine.providers.estimate().files == 12
     gate.open.set()
-    assert engine.wait_idle(LONG)
+    assert engine.indexer.writer.wait_idle(LONG)
     status = engine.status()
     assert status.freshness.fresh == 12
     assert status.writer is None
 
 
 def test_freshness_knows_how_the_index_was_made(engine: Engine, options: Options) -> None:
-    engine.sync()
+    engine.indexer.sync()
     engine.close()
     with Engine.open(with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"))) as other:
         fresh = other.status().freshness
         assert fresh.fresh == 0
         assert fresh.rebuild == ("chunk tokens: 400 is now 50", "overlap: 80 is now 10")
         assert any(notice.code == "rebuild" for notice in other.status().notices)
-        assert other.sync().rebuilt
+        assert other.indexer.sync().rebuilt
         assert other.status().freshness.rebuild == ()
         assert other.status().freshness.fresh == 12
 
 
 def test_indexing_is_paused_and_goes_on(engine: Engine, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate(engine, monkeypatch)
-    engine.pause()
+    engine.indexer.pause()
     gate.open.set()
-    assert engine.wait_idle(LONG)
+    assert engine.indexer.writer.wait_idle(LONG)
     assert engine.status().paused
     with pytest.raises(IndexUnavailable, match="paused"):
-        engine.sync()
-    engine.resume()
+        engine.indexer.sync()
+    engine.indexer.resume()
     heard.wait_for(lambda e: isinstance(e, events.IndexingPaused) and not e.on)
-    assert engine.wait_idle(LONG)
+    assert engine.indexer.writer.wait_idle(LONG)
     assert engine.status().freshness.fresh == 12
 
 
 def test_progress_has_a_rate_and_ends(engine: Engine, heard: Heard) -> None:
-    engine.sync()
+    engine.indexer.sync()
     told = [event for event in heard.events if isinstance(event, events.SyncProgress)]
     assert told[-1].done == told[-1].total == 12
     assert told[-1].rate > 0
     assert told[-1].seconds_left == 0
     assert told[-1].chunks == engine.status().chunks
-    assert engine.progress is None
-    assert engine.last_sync is not None
-    assert engine.last_sync.indexed == 12
+    assert engine.indexer.progress is None
+    assert engine.indexer.last_sync is not None
+    assert engine.indexer.last_sync.indexed == 12
 
 
 def test_tables_account_for_the_whole_file(engine: Engine) -> None:
-    engine.sync()
-    sizes = {table.name: table for table in engine.tables()}
+    engine.indexer.sync()
+    sizes = {table.name: table for table in engine.queries.tables()}
     assert (sizes["files"].rows, sizes["chunks"].rows) == (12, engine.status().chunks)
     assert sizes["full text"].bytes > 0
     engine.close()
@@ -154,9 +154,9 @@ def test_tables_account_for_the_whole_file(engine: Engine) -> None:
 
 
 def test_a_rebuild_is_estimated(engine: Engine) -> None:
-    assert engine.estimate().to_embed > 0
-    engine.sync()
-    known = engine.estimate()
+    assert engine.providers.estimate().to_embed > 0
+    engine.indexer.sync()
+    known = engine.providers.estimate()
     assert (known.files, known.chunks, known.to_embed, known.usd) == (12, engine.status().chunks, 0, 0.0)
 
 
@@ -164,12 +164,12 @@ def test_what_nobody_may_or_can_embed_costs_nothing(
     options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Engine.open(replace(options, provider="none")) as engine:
-        assert (engine.estimate().to_embed, engine.estimate().usd) == (0, 0.0)
+        assert (engine.providers.estimate().to_embed, engine.providers.estimate().usd) == (0, 0.0)
     with Engine.open(replace(options, provider="openai")) as engine:
-        assert engine.estimate().to_embed == 0, "without a key nothing can be sent"
+        assert engine.providers.estimate().to_embed == 0, "without a key nothing can be sent"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with Engine.open(replace(options, provider="openai")) as engine:
-        sent, forecast = engine.estimate(), engine.embedding.forecast()
+        sent, forecast = engine.providers.estimate(), engine.providers.forecast()
         assert forecast is not None
         assert (sent.to_embed, sent.model) == (sent.chunks, "text-embedding-3-small")
         assert sent.usd == pytest.approx(0.02 * sent.tokens / 1e6)
@@ -180,29 +180,29 @@ def test_what_nobody_may_or_can_embed_costs_nothing(
         '"baseUrl": "https://embed.example/v1", "apiKey": "sk-test"}}}}}'
     )
     with Engine.open(replace(options, provider="", config=str(config))) as engine:
-        assert engine.estimate().to_embed == 0, "nobody agreed to send it"
-        engine.embedding.agree("openai", sync=False)
-        assert engine.estimate().to_embed > 0
-        assert engine.estimate().usd is None, "the list price is not that of another host"
+        assert engine.providers.estimate().to_embed == 0, "nobody agreed to send it"
+        engine.providers.approve("openai", sync=False)
+        assert engine.providers.estimate().to_embed > 0
+        assert engine.providers.estimate().usd is None, "the list price is not that of another host"
 
 
 def test_a_shrink_is_shown_and_accepted(engine: Engine, workspace: Path) -> None:
-    engine.sync()
+    engine.indexer.sync()
     for number in range(8):
         (workspace / "memory" / f"{number}.md").unlink()
-    engine.sync()
+    engine.indexer.sync()
     status = engine.status()
     assert status.freshness.shrink is not None
     assert status.freshness.shrink.missing == 8
     assert any(notice.code == "shrink" for notice in status.notices)
-    assert engine.accept_shrink().removed == 8
+    assert engine.indexer.sync(reason="accept", accept_shrink=True).removed == 8
     assert engine.status().freshness.shrink is None
 
 
 def test_the_index_is_whole(engine: Engine) -> None:
-    assert engine.verify() == ()
-    engine.sync()
-    assert engine.verify() == ()
+    assert engine.queries.verify() == ()
+    engine.indexer.sync()
+    assert engine.queries.verify() == ()
 
 
 KEEP = """
@@ -210,7 +210,7 @@ import sys
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
 engine.start()
-assert engine.wait_idle(60)
+assert engine.indexer.writer.wait_idle(60)
 print("keeping", flush=True)
 sys.stdin.readline()
 """
@@ -240,7 +240,7 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(
 ) -> None:
     engine.start()
     heard.wait_for(named(keeper.pid))
-    assert engine.wait_idle(LONG)
+    assert engine.indexer.writer.wait_idle(LONG)
     status = engine.status()
     assert status.keeper is not None
     assert (status.keeper.pid, status.keeper.ours) == (keeper.pid, False)
@@ -251,14 +251,14 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(
     (workspace / "memory" / "new.md").write_text("a zebra")
     heard.wait_for(named(os.getpid()))
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/new.md")
-    assert engine.wait_idle(LONG)
+    assert engine.indexer.writer.wait_idle(LONG)
     status = engine.status()
     assert status.keeper is not None
     assert status.keeper.ours
 
 
 def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper: subprocess.Popen[str]) -> None:
-    assert engine.sync(force=True).rebuilt
+    assert engine.indexer.sync(force=True).rebuilt
     assert engine.status().freshness.fresh == 12
 
 
@@ -268,25 +268,25 @@ def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
     from memory_tui.engine import indexer
 
     monkeypatch.setattr(indexer, "_YOUNG_SECONDS", 0.0)
-    engine.sync()
+    engine.indexer.sync()
     (workspace / "memory" / "1.md").write_text("a zebra\n")
     (workspace / "memory" / "2.md").unlink()
-    trace = engine.search("gardens")
+    trace = engine.queries.search("gardens")
     told = {item.path: (item.state, item.detail) for item in trace.unsearchable}
     assert told["memory/1.md"] == ("pending", "changed")
     assert told["memory/2.md"] == ("pending", "deleted")
     # It was also asked for in the background.
-    assert engine.wait_idle(LONG)
-    assert engine.search("zebra").recalled[0].chunk.path == "memory/1.md"
+    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/1.md"
 
 
 def test_a_search_of_an_index_made_otherwise_says_so(engine: Engine, options: Options) -> None:
-    engine.sync()
+    engine.indexer.sync()
     engine.close()
     with Engine.open(
         with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"), ("sync.onSearch", "off"))
     ) as other:
-        trace = other.search("gardens")
+        trace = other.queries.search("gardens")
         assert trace.recalled
         [notice] = [notice for notice in trace.notices if notice.code == "rebuild"]
         assert "chunk tokens: 400 is now 50" in notice.message
@@ -294,9 +294,9 @@ def test_a_search_of_an_index_made_otherwise_says_so(engine: Engine, options: Op
 
 def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
     with pytest.raises(IndexUnavailable, match="Nothing is indexed yet"):
-        engine.search("gardens")
-    assert engine.wait_idle(LONG)
-    assert engine.search("gardens").recalled
+        engine.queries.search("gardens")
+    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.queries.search("gardens").recalled
 
 
 # --- by the clock --------------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def test_without_a_watcher_the_interval_finds_what_was_saved(
     settings = (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))
     with Engine.open(with_changes(options, *settings), heard) as engine:
         engine.start()
-        assert engine.wait_idle(LONG)
+        assert engine.indexer.writer.wait_idle(LONG)
         (workspace / "memory" / "late.md").write_text("a zebra")
         heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/late.md")
         assert any(isinstance(e, events.SyncStarted) and e.reason == "interval" for e in heard.events)
@@ -324,7 +324,7 @@ def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
     monkeypatch.setattr(watch.Watcher, "_announce", lambda watcher: None)
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
-    assert engine.wait_idle(LONG)
+    assert engine.indexer.writer.wait_idle(LONG)
     (workspace / "memory" / "late.md").write_text("a zebra")
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/late.md")
     assert any(isinstance(e, events.SyncStarted) and e.reason == "sweep" for e in heard.events)
@@ -333,23 +333,23 @@ def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
 def test_with_every_trigger_off_nothing_is_indexed_by_itself(options: Options, heard: Heard) -> None:
     off = tuple((key, "off") for key in ("sync.watch", "sync.onSearch", "sync.onSessionStart"))
     with Engine.open(with_changes(options, *off), heard) as engine:
-        engine.sync()
-        (engine.workspace / "memory" / "late.md").write_text("a zebra")
+        engine.indexer.sync()
+        (engine.plan.roots.workspace / "memory" / "late.md").write_text("a zebra")
         engine.start()
-        engine.search("zebra")
-        assert engine.wait_idle(LONG)
+        engine.queries.search("zebra")
+        assert engine.indexer.writer.wait_idle(LONG)
         assert [item.path for item in engine.status().freshness.pending] == ["memory/late.md"]
 
 
 def test_what_is_saved_while_indexing_is_paused_is_not_fresh(engine: Engine, heard: Heard, workspace: Path) -> None:
     engine.start()
     heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
-    assert engine.wait_idle(LONG)
-    engine.pause()
+    assert engine.indexer.writer.wait_idle(LONG)
+    engine.indexer.pause()
     (workspace / "memory" / "1.md").write_text("saved meanwhile")
     heard.wait_for(lambda event: isinstance(event, events.NotesChanged))
     assert [item.path for item in engine.status().freshness.pending] == ["memory/1.md"]
-    engine.resume()
+    engine.indexer.resume()
     heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/1.md")
 
 
@@ -375,7 +375,7 @@ def test_a_reader_is_told_what_another_process_indexed(
     assert engine.status().chunks == 12
     (workspace / "memory" / "new.md").write_text("a zebra")
     heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
-    assert engine.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
     # An index that was deleted is another one, too, whoever makes it again.
     count = len(heard.events)
     Path(options.index or "").unlink()

@@ -55,9 +55,9 @@ def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configure
         changes=(("profile", "recommended"),),
     )
     with Engine.open(options) as engine:
-        report = engine.sync()
+        report = engine.indexer.sync()
         assert report.error == ""
-        assert engine.search("omada").mode == "hybrid"
+        assert engine.queries.search("omada").mode == "hybrid"
         assert engine.status().model == "small"
     assert play.asked
     for request in play.asked:
@@ -72,18 +72,18 @@ def test_an_outage_keeps_the_vectors_that_are_there(host: tuple[Play, str], work
     config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})
     options = Options(workspace=str(workspace), config=config, provider="openai", index=str(tmp_path / "i"))
     with Engine.open(options) as engine:
-        engine.sync()
+        engine.indexer.sync()
         before = engine.status().embedded
     play.usual = status(401, {"error": {"message": "Incorrect API key provided"}})
     with Engine.open(options) as engine:
         (workspace / "memory" / "new.md").write_text("quokka\n")
-        report = engine.sync()
+        report = engine.indexer.sync()
         assert not report.rebuilt
         assert report.error
         state = engine.status()
         assert state.embedded == before > 0
         assert state.chunks == before + 1
-        assert engine.search("quokka").mode == "keywords only"
+        assert engine.queries.search("quokka").mode == "keywords only"
 
 
 def test_transcripts_are_a_source_when_the_configuration_asks_twice(
@@ -101,8 +101,8 @@ def test_transcripts_are_a_source_when_the_configuration_asks_twice(
             workspace=str(workspace), config=config, index=str(tmp_path / "i"), changes=(("profile", "recommended"),)
         )
         with Engine.open(options) as engine:
-            engine.sync(reason="cli")
-            return [hit.chunk.citation for hit in engine.search("walrus").recalled if hit.text.bm25 is not None]
+            engine.indexer.sync(reason="cli")
+            return [hit.chunk.citation for hit in engine.queries.search("walrus").recalled if hit.text.bm25 is not None]
 
     assert found(sources=["memory", "sessions"]) == []
     assert found(sources=["memory", "sessions"], experimental={"sessionMemory": True}) == ["sessions/one.jsonl#L2-L2"]

@@ -66,25 +66,25 @@ class Life:
             ),
             self.heard,
         )
-        self.engine.sync()
-        self.engine.set_watching(True)
+        self.engine.indexer.sync()
+        self.engine.indexer.watcher.switch(True)
         self.heard.wait_for(lambda e: isinstance(e, events.SyncFinished) and e.reason == "watch")
-        assert self.engine.wait_idle(LONG)
+        assert self.engine.indexer.writer.wait_idle(LONG)
         self.heard.events.clear()
 
     def save(self, path: str, text: str) -> None:
         """At once, so that nobody reads half of it."""
-        beside = self.engine.workspace / "beside"
+        beside = self.engine.plan.roots.workspace / "beside"
         beside.write_text(text)
-        beside.replace(self.engine.workspace / path)
+        beside.replace(self.engine.plan.roots.workspace / path)
 
     def indexed(self, path: str) -> None:
         self.heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == path)
-        assert self.engine.wait_idle(LONG)
+        assert self.engine.indexer.writer.wait_idle(LONG)
 
     def removed(self, path: str) -> None:
         self.heard.wait_for(lambda e: isinstance(e, events.FileRemoved) and e.path == path)
-        assert self.engine.wait_idle(LONG)
+        assert self.engine.indexer.writer.wait_idle(LONG)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def life(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Life]:
 
 @pytest.mark.parametrize("life", [5000], indirect=True)
 def test_a_save_among_5000_notes_costs_a_handful_of_stats(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = life.engine.workspace / "memory"
+    memory = life.engine.plan.roots.workspace / "memory"
     looks = Looks(memory, monkeypatch)
     life.save("memory/3/700.md", "a zebra")
     life.indexed("memory/3/700.md")
@@ -115,8 +115,8 @@ def test_a_save_among_5000_notes_costs_a_handful_of_stats(life: Life, monkeypatc
 
 
 def test_an_edit_made_here_is_looked_at_alone(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = Looks(life.engine.workspace / "memory", monkeypatch)
-    curator = life.engine.curator
+    looks = Looks(life.engine.plan.roots.workspace / "memory", monkeypatch)
+    curator = life.engine.notes.curator
     curator.apply(
         Change(
             "edit", "a line more", (FileChange("memory/0/1.md", curator.read("memory/0/1.md"), b"note 1\n- a zebra\n"),)
@@ -128,17 +128,17 @@ def test_an_edit_made_here_is_looked_at_alone(life: Life, monkeypatch: pytest.Mo
 
 
 def test_a_sync_that_a_person_asks_for_looks_at_everything(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = Looks(life.engine.workspace / "memory", monkeypatch)
-    life.engine.sync()
+    looks = Looks(life.engine.plan.roots.workspace / "memory", monkeypatch)
+    life.engine.indexer.sync()
     assert looks.folders == 2
 
 
 def test_what_comes_with_a_folder_is_found_by_a_look_at_everything(life: Life, tmp_path: Path) -> None:
     (tmp_path / "aside" / "deep").mkdir(parents=True)
     (tmp_path / "aside" / "deep" / "a.md").write_text("a zebra")
-    (tmp_path / "aside").rename(life.engine.workspace / "memory" / "came")
+    (tmp_path / "aside").rename(life.engine.plan.roots.workspace / "memory" / "came")
     life.indexed("memory/came/deep/a.md")
-    (life.engine.workspace / "memory" / "came").rename(tmp_path / "aside")
+    (life.engine.plan.roots.workspace / "memory" / "came").rename(tmp_path / "aside")
     life.removed("memory/came/deep/a.md")
 
 
@@ -153,7 +153,7 @@ def test_what_the_watcher_missed_is_named_by_the_status_and_found_by_the_sweep(
     life.save("memory/0/seen.md", "a lion")
     life.indexed("memory/0/seen.md")
     assert [item.path for item in life.engine.status().freshness.pending] == ["memory/0/lost.md"]
-    life.engine.request_sync("sweep")
+    life.engine.indexer.request_sync("sweep")
     life.indexed("memory/0/lost.md")
     assert life.engine.status().freshness.pending == ()
 
@@ -167,8 +167,8 @@ def test_a_note_that_cannot_be_read_stays_named_whatever_else_is_saved(
     monkeypatch.setattr(notes, "of_bytes", lambda path, *rest: refuse(path) or real(path, *rest))
     life.save("memory/0/bad.md", "a zebra")
     life.heard.wait_for(lambda e: isinstance(e, events.FileFailed) and e.path == "memory/0/bad.md")
-    assert life.engine.wait_idle(LONG)
-    looks = Looks(life.engine.workspace / "memory", monkeypatch)
+    assert life.engine.indexer.writer.wait_idle(LONG)
+    looks = Looks(life.engine.plan.roots.workspace / "memory", monkeypatch)
     life.save("memory/0/1.md", "a lion")
     life.indexed("memory/0/1.md")
     assert looks.folders == 0

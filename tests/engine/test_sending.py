@@ -93,26 +93,26 @@ def sent(play: Play) -> str:
 
 def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play: Play, options: Options) -> None:
     with Engine.open(replace(options, provider="openai")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert "Omada" in sent(play)
         assert SECRET not in sent(play)
         assert "walrus" not in sent(play)
-        (hit, *_) = engine.search("walrus").recalled
+        (hit, *_) = engine.queries.search("walrus").recalled
         assert hit.chunk.path == "memory/2026-01-02.md"
-        engine.sync(force=True)
+        engine.indexer.sync(force=True)
     assert SECRET not in sent(play)
 
 
 def test_everything_that_speaks_of_the_chunk_says_why(play: Play, options: Options, run: Run) -> None:
     why = "withheld: looks like a secret (GitHub Token)"
     with Engine.open(replace(options, provider="openai")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         (chunk,) = engine.status().withheld
         assert (chunk.path, chunk.start_line, chunk.kind) == ("memory/2026-01-02.md", 1, "GitHub Token")
-        row = next(row for row in engine.files() if row.path == chunk.path)
+        row = next(row for row in engine.notes.files() if row.path == chunk.path)
         assert (row.state, row.detail) == ("fresh", f"lines 1-4 {why}")
-        assert why in engine.why_file(chunk.path).index
-        verdict = engine.why(engine.gather("omada"), chunk.path, 3)
+        assert why in engine.notes.why_file(chunk.path).index
+        verdict = engine.queries.why(engine.queries.gather("omada"), chunk.path, 3)
         assert why in str(verdict.fate)
     out = run("status")[1]
     assert f"not sent: memory/2026-01-02.md:1-4  {why}" in out
@@ -123,9 +123,9 @@ def test_everything_that_speaks_of_the_chunk_says_why(play: Play, options: Optio
 def test_it_is_sent_when_that_is_wished_and_not_again_when_it_is_not(play: Play, options: Options) -> None:
     asked = replace(options, provider="openai")
     with Engine.open(asked) as engine:
-        engine.sync()
+        engine.indexer.sync()
     with Engine.open(replace(asked, changes=(*asked.changes, ("remote.withholdSecrets", "false")))) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert engine.status().withheld == ()
     assert SECRET in sent(play)
 
@@ -134,46 +134,46 @@ def test_a_secret_that_is_taken_out_of_the_note_is_no_longer_counted(
     play: Play, options: Options, workspace: Path
 ) -> None:
     with Engine.open(replace(options, provider="openai")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         (workspace / "memory" / "2026-01-02.md").write_text("# Accounts\n\nThe walrus forge: elsewhere\n")
-        engine.sync()
+        engine.indexer.sync()
         assert engine.status().withheld == ()
         assert "elsewhere" in sent(play)
 
 
 def test_nothing_is_withheld_from_this_machine(options: Options, config: Path) -> None:
     with Engine.open(replace(options, provider="builtin")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         state = engine.status()
         assert (state.withheld, state.embedded) == ((), state.chunks)
 
 
 def test_a_change_of_provider_gives_every_chunk_a_vector_again(play: Play, options: Options, tmp_path: Path) -> None:
     with Engine.open(replace(options, provider="openai")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert engine.status().embedded == engine.status().chunks - 1
     with Engine.open(replace(options, provider="builtin")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
 
 
 def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(play: Play, options: Options) -> None:
     with Engine.open(replace(options, provider="openai")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         before = len(play.asked)
-        trace = engine.search(f"walrus {SECRET}")
+        trace = engine.queries.search(f"walrus {SECRET}")
         assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
         (notice,) = [notice for notice in trace.notices if "not sent to embed.example" in notice.message]
         assert SECRET not in notice.message
         assert len(play.asked) == before
-        assert engine.search("walrus 2026").mode == "hybrid"
+        assert engine.queries.search("walrus 2026").mode == "hybrid"
 
 
 def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play: Play, options: Options, workspace: Path) -> None:
     (workspace / "MEMORY.md").unlink()
     with Engine.open(replace(options, provider="openai")) as engine:
-        engine.sync()
-        assert engine.remeasured() is None
+        engine.indexer.sync()
+        assert engine.queries.remeasured() is None
     assert SECRET not in sent(play)
 
 

@@ -166,7 +166,7 @@ def agree(engine: Engine, who: Who) -> None:
     assert (who.label if who.fine else who.sentence) in row
     report = engine.status()
     assert (report.who, report.provider_state, report.fallback) == (who, who.sentence, who.instead)
-    trace = engine.search(QUESTION)
+    trace = engine.queries.search(QUESTION)
     assert (trace.who, trace.mode) == (who, who.mode)
     assert trace.recalled[0].chunk.path == "memory/2026-01-02.md"
     answer = memory_search(engine, {"query": QUESTION}).answer
@@ -194,8 +194,8 @@ def test_nobody_disagrees_about_who_answers(
         url = stack.enter_context(refusing()) if case.nobody_listens else play.url
         write(tmp_path, url, **dict(case.config))
         with Engine.open(options(tmp_path)) as engine:
-            engine.sync()
-            who = engine.who()
+            engine.indexer.sync()
+            who = engine.providers.who()
             assert (who.standing, who.answers) == (case.standing, case.answers)
             assert case.words in who.reason
             assert KEY not in json.dumps(who.as_dict())
@@ -236,14 +236,14 @@ def test_a_question_that_fails_is_told_of_by_the_same_record(
 ) -> None:
     write(tmp_path, play.url)
     with Engine.open(options(tmp_path)) as engine:
-        engine.sync()
-        assert engine.who().standing == "ok"
+        engine.indexer.sync()
+        assert engine.providers.who().standing == "ok"
         play.usual = refusal(401, "Incorrect API key provided")
-        trace = engine.search(QUESTION)
+        trace = engine.queries.search(QUESTION)
         assert trace.mode == "keywords only"
         assert trace.who is not None
         assert (trace.who.standing, trace.who.mode) == ("failed", "keywords only")
-        agree(engine, engine.who())
+        agree(engine, engine.providers.who())
 
 
 def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(
@@ -251,13 +251,13 @@ def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(
 ) -> None:
     write(tmp_path, play.url, fallback="builtin")
     with Engine.open(options(tmp_path)) as engine:
-        engine.sync()
-        engine.pause()
+        engine.indexer.sync()
+        engine.indexer.pause()
         play.usual = refusal(401, "Incorrect API key provided")
-        trace = engine.search(QUESTION)
+        trace = engine.queries.search(QUESTION)
         assert trace.who is not None
         assert (trace.who.standing, trace.who.answers, trace.mode) == ("fallback starts", "", "keywords only")
-        agree(engine, engine.who())
+        agree(engine, engine.providers.who())
 
 
 def test_an_index_of_another_model_is_told_before_anybody_is_asked(
@@ -265,12 +265,12 @@ def test_an_index_of_another_model_is_told_before_anybody_is_asked(
 ) -> None:
     write(tmp_path, play.url)
     with Engine.open(options(tmp_path)) as engine:
-        engine.sync()
+        engine.indexer.sync()
     write(tmp_path, play.url, model="large")
     with Engine.open(
         replace(options(tmp_path), changes=(("profile", "recommended"), ("sync.onSearch", "false")))
     ) as engine:
-        who = engine.who()
+        who = engine.providers.who()
         assert (who.standing, who.mode, who.answers) == ("other model", "keywords only", "")
         assert "openai small" in who.reason
         agree(engine, who)
@@ -283,7 +283,7 @@ def test_the_log_and_the_doctor_name_who_answered(play: Play, notes: Path, tmp_p
     heard: list[ProviderChanged] = []
     with Engine.open(options(tmp_path)) as engine:
         engine.listen(lambda event: heard.append(event) if isinstance(event, ProviderChanged) else None)
-        engine.sync()
+        engine.indexer.sync()
         assert (heard[-1].name, heard[-1].ok) == ("builtin", True)
         assert "instead of openai" in heard[-1].detail
     with Engine.open(options(tmp_path)) as engine:

@@ -81,23 +81,23 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with Engine.open(
         Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW, changes=(("sync.onSearch", "off"),))
     ) as engine:
-        engine.sync()
+        engine.indexer.sync()
         yield engine
 
 
 @pytest.mark.parametrize("variant", ["recommended", OPENCLAW, "openclaw-2026.2", "decay", "mmr"])
 def test_every_flip_of_every_chunk_of_the_sample(engine: Engine, variant: str) -> None:
     name = variant if variant in profiles.PROFILES else OPENCLAW
-    settings = engine.with_profile(name)
+    settings = engine.plan.with_profile(name)
     if variant == "decay":
         settings = settings.update({"query.hybrid.temporalDecay.enabled": True, HALF_LIFE: 15}, "test")
     if variant == "mmr":
         settings = settings.update({"query.hybrid.mmr.enabled": True, "query.minScore": 0.2}, "test")
     kinds: Counter[str] = Counter()
     for number, labelled in enumerate(demo.labelled_queries(dt.date(2026, 11, 20))[:3]):
-        found = engine.gather(labelled.query)
+        found = engine.queries.gather(labelled.query)
         for row in range(number, found.chunks, 8):
-            answer = flips(found, settings, row, engine.with_profile)
+            answer = flips(found, settings, row, engine.plan.with_profile)
             check(found, settings, row, answer)
             kinds.update(flip.key for flip in answer.found)
     print(variant, dict(kinds))

@@ -119,15 +119,15 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             changes=(("sync.onSearch", "off"),),
         )
     ) as engine:
-        engine.sync()
+        engine.indexer.sync()
         yield engine
 
 
 def test_nonsense_scores_less_than_what_is_in_the_notes(engine: Engine) -> None:
-    asked = ask_all(engine.gather)
+    asked = ask_all(engine.queries.gather)
     assert [probe.evidence.query for probe in asked.nonsense] == list(UNRELATED)
     assert len(asked.related) >= 12
-    floor = noise.measure(asked, engine.with_profile(OPENCLAW))
+    floor = noise.measure(asked, engine.plan.with_profile(OPENCLAW))
     assert floor.percentile(0.5) < floor.related[len(floor.related) // 2] - 0.2
     assert floor.suggested is not None
     assert floor.suggested.nonsense <= 0.1
@@ -135,9 +135,9 @@ def test_nonsense_scores_less_than_what_is_in_the_notes(engine: Engine) -> None:
 
 
 def test_the_scores_are_those_of_real_searches(engine: Engine) -> None:
-    open_ = engine.with_profile(OPENCLAW).update({"query.minScore": 0.0}, "test")
-    floor = noise.measure(ask_all(engine.gather), engine.with_profile(OPENCLAW))
-    best = sorted(engine.search(question, open_).recalled[0].score for question in UNRELATED)
+    open_ = engine.plan.with_profile(OPENCLAW).update({"query.minScore": 0.0}, "test")
+    floor = noise.measure(ask_all(engine.queries.gather), engine.plan.with_profile(OPENCLAW))
+    best = sorted(engine.queries.search(question, open_).recalled[0].score for question in UNRELATED)
     assert floor.nonsense == pytest.approx(best)
 
 
@@ -147,8 +147,8 @@ def test_chinese_notes_are_asked_in_chinese(tmp_path: Path) -> None:
         note = tmp_path / "notes" / "memory" / f"2026-11-0{day}.md"
         note.write_text(f"第{day}天：路由器的设置改好了，晚饭吃了麻婆豆腐。\n", "utf-8")
     with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i.sqlite"))) as engine:
-        engine.sync()
-        asked = ask_all(engine.gather)
+        engine.indexer.sync()
+        asked = ask_all(engine.queries.gather)
     assert [probe.evidence.query for probe in asked.nonsense] == list(UNRELATED_CHINESE)
     assert asked.related
 
@@ -160,7 +160,7 @@ def test_a_known_item_is_a_line_of_its_chunk() -> None:
 
 
 def test_lines_and_json(engine: Engine) -> None:
-    floor = noise.measure(ask_all(engine.gather), engine.with_profile(OPENCLAW))
+    floor = noise.measure(ask_all(engine.queries.gather), engine.plan.with_profile(OPENCLAW))
     text = list(as_text.lines(floor, [0.41, 0.42]))
     assert sum("|" in line for line in text) == as_text.BUCKETS
     assert sum("-- minScore" in line for line in text) == 1

@@ -24,22 +24,22 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with Engine.open(
         Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW, changes=(("sync.onSearch", "off"),))
     ) as engine:
-        engine.sync()
+        engine.indexer.sync()
         yield engine
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
 def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> None:
-    settings = engine.with_profile(profile)
-    evidence = engine.gather("How is the VLAN on the Omada router set up?")
+    settings = engine.plan.with_profile(profile)
+    evidence = engine.queries.gather("How is the VLAN on the Omada router set up?")
     suggested = 0
     for path in ("memory/people.md", "memory/读书笔记.md", "memory/projects.md", "memory/2026-09-20.md"):
-        answer = engine.why(evidence, path, None, settings)
+        answer = engine.queries.why(evidence, path, None, settings)
         assert not answer.recalled
         assert answer.best is not None
-        for found in of_answer(engine.gather, answer):
+        for found in of_answer(engine.queries.gather, answer):
             suggested += 1
-            trace = engine.search(found.query, settings)
+            trace = engine.queries.search(found.query, settings)
             assert trace.recalled[found.place - 1].chunk == answer.best.chunk
             assert (found.word in answer.best.text.lower()) if found.word else found.left_out
             assert wording.rephrased(found)
@@ -47,34 +47,36 @@ def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> Non
 
 
 def test_a_recalled_chunk_needs_no_other_question(engine: Engine) -> None:
-    evidence = engine.gather("omada vlan")
-    top = engine.rank(evidence, engine.settings).recalled[0].chunk
+    evidence = engine.queries.gather("omada vlan")
+    top = engine.queries.rank(evidence, engine.plan.settings).recalled[0].chunk
     asked: list[str] = []
-    answer = engine.why(evidence, top.path, top.start_line)
+    answer = engine.queries.why(evidence, top.path, top.start_line)
     assert answer.recalled
-    assert of_answer(lambda query: asked.append(query) or engine.gather(query), answer) == ()
+    assert of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer) == ()
     assert asked == []
 
 
 def test_few_questions_are_asked(engine: Engine) -> None:
     asked: list[str] = []
-    answer = engine.why(engine.gather("zzz qqq"), "memory/people.md")
-    found = of_answer(lambda query: asked.append(query) or engine.gather(query), answer)
+    answer = engine.queries.why(engine.queries.gather("zzz qqq"), "memory/people.md")
+    found = of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer)
     assert len(asked) <= TRIES
     assert len(found) <= WANTED
 
 
 def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Engine) -> None:
-    settings = engine.with_profile("openclaw-2026.3").update(
+    settings = engine.plan.with_profile("openclaw-2026.3").update(
         {"query.maxResults": 1, "query.hybrid.candidateMultiplier": 1, "query.minScore": 0}, "test"
     )
-    answer = engine.why(engine.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings)
+    answer = engine.queries.why(
+        engine.queries.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings
+    )
     assert not answer.recalled
-    found = of_answer(engine.gather, answer)
+    found = of_answer(engine.queries.gather, answer)
     assert any(one.left_out == ("zebra", "omada", "vlan", "switch") for one in found), found
 
 
 def test_words_that_say_most_come_first(engine: Engine) -> None:
-    evidence = engine.gather("omada")
+    evidence = engine.queries.gather("omada")
     words = salient("The the omada omada garlic garlic tractor 2026 and is", evidence)
     assert set(words) == {"garlic", "tractor"}

@@ -41,8 +41,8 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
             )
         )
         opened.append(engine)
-        engine.sync()
-        return engine.search(question), engine
+        engine.indexer.sync()
+        return engine.queries.search(question), engine
 
     yield run
     for engine in opened:
@@ -137,14 +137,16 @@ def test_weights_that_do_not_add_up_say_what_they_come_to(ask: Ask) -> None:
         "vectorWeight 0.9 (the command line) and textWeight 0.6 (profile recommended) do not add up to 1: "
         "they count as 0.60 and 0.40."
     )
-    shown = dials(engine.settings, engine.settings)
+    shown = dials(engine.plan.settings, engine.plan.settings)
     assert weighing(shown) == "weights .90 : .60 count as .60 : .40"
     vector = next(dial for dial in shown if dial.knob.key == "query.hybrid.vectorWeight")
     assert "counts as .60" in describe(vector)
     assert "vec .90→.60  txt .60→.40" in placed(shown, -1, "", 200)[0][0].plain
-    assert engine.rank(engine.gather("printer"), engine.settings).recalled[0].vector.weight == pytest.approx(0.6)
+    assert engine.queries.rank(engine.queries.gather("printer"), engine.plan.settings).recalled[
+        0
+    ].vector.weight == pytest.approx(0.6)
     turned = dials(
-        engine.settings.update({"query.hybrid.vectorWeight": 0.7, "query.hybrid.textWeight": 0.3}, "here"),
-        engine.settings,
+        engine.plan.settings.update({"query.hybrid.vectorWeight": 0.7, "query.hybrid.textWeight": 0.3}, "here"),
+        engine.plan.settings,
     )
     assert weighing(turned) == ""

@@ -47,10 +47,10 @@ def answers(engine: Engine) -> Iterator[Trace]:
     """Many questions under many settings, each ranked from evidence that is gathered once."""
     rng = random.Random(2)
     for question in QUESTIONS:
-        evidence = engine.gather(question)
+        evidence = engine.queries.gather(question)
         for profile in PROFILES:
             for turn in range(6):
-                settings = engine.with_profile(profile)
+                settings = engine.plan.with_profile(profile)
                 if turn:
                     weight = round(rng.random(), rng.choice((1, 2, 4)))
                     settings = settings.update(
@@ -64,7 +64,7 @@ def answers(engine: Engine) -> Iterator[Trace]:
                         },
                         "test",
                     )
-                yield engine.rank(evidence, settings)
+                yield engine.queries.rank(evidence, settings)
 
 
 NUMBER = r"(-?[0-9.]+(?:e[-+][0-9]+)?)"
@@ -148,7 +148,7 @@ def test_every_printed_number_is_redone_from_the_printed_digits(tmp_path: Path, 
     )
     checked = 0
     with Engine.open(options) as engine:
-        engine.sync()
+        engine.indexer.sync()
         for trace in answers(engine):
             for candidate in [*trace.recalled, *trace.lost[:6]]:
                 check(candidate, trace)

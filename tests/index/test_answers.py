@@ -49,7 +49,7 @@ def engine(tmp_path: Path, tokens: int) -> Engine:
 
 def rebuilt(tmp_path: Path, tokens: int) -> None:
     with engine(tmp_path, tokens) as other:
-        assert other.sync().rebuilt
+        assert other.indexer.sync().rebuilt
 
 
 @pytest.fixture
@@ -63,17 +63,17 @@ def notes(tmp_path: Path) -> Path:
 
 def test_a_question_that_is_embedded_while_the_index_is_made_anew(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with engine(notes, 60) as first:
-        first.sync()
+        first.indexer.sync()
     with engine(notes, 60) as reader:
-        real = reader._asking._embedded
+        real = reader.queries._embedded
 
         def slow(*args: object, **options: object) -> object:
             found = real(*args, **options)  # type: ignore[arg-type]
             rebuilt(notes, 200)
             return found
 
-        monkeypatch.setattr(reader._asking, "_embedded", slow)
-        evidence = reader.gather("line 40 of the garden")
+        monkeypatch.setattr(reader.queries, "_embedded", slow)
+        evidence = reader.queries.gather("line 40 of the garden")
         assert evidence.texts
         for row in evidence.refs:
             ref = evidence.refs[row]
@@ -84,11 +84,11 @@ def test_a_question_that_is_embedded_while_the_index_is_made_anew(notes: Path, m
 
 def test_why_not_asks_again_after_the_index_was_made_anew(notes: Path) -> None:
     with engine(notes, 60) as first:
-        first.sync()
+        first.indexer.sync()
     with engine(notes, 60) as reader:
-        evidence = reader.gather("line 40 of the garden", source="memory")
+        evidence = reader.queries.gather("line 40 of the garden", source="memory")
         rebuilt(notes, 200)
-        answer = reader.why(evidence, "memory/e.md", 70)
+        answer = reader.queries.why(evidence, "memory/e.md", 70)
         assert answer.evidence.uuid != evidence.uuid
         assert answer.evidence.source == "memory"
         assert answer.best is not None
@@ -96,14 +96,14 @@ def test_why_not_asks_again_after_the_index_was_made_anew(notes: Path) -> None:
         ref = answer.evidence.refs[answer.row]
         assert (ref.path, ref.start_line <= 70 <= ref.end_line) == ("memory/e.md", True)
         assert "e line 70 of the garden" in answer.best.text
-        assert reader.why(answer.evidence, "memory/e.md", 70).evidence is answer.evidence
+        assert reader.queries.why(answer.evidence, "memory/e.md", 70).evidence is answer.evidence
 
 
 def test_the_chunks_that_the_inbox_compares_are_of_one_state(notes: Path) -> None:
     with engine(notes, 60) as first:
-        first.sync()
+        first.indexer.sync()
     with engine(notes, 60) as reader:
-        chunks = reader._asking.chunks()
+        chunks = reader.queries.chunks()
         assert chunks is not None
         path, start, end = chunks.places[3]
         [text] = chunks.texts([3])
@@ -115,7 +115,7 @@ def test_the_chunks_that_the_inbox_compares_are_of_one_state(notes: Path) -> Non
 
 def test_a_place_is_read_in_one_state(notes: Path) -> None:
     with engine(notes, 60) as first:
-        first.sync()
+        first.indexer.sync()
         store = Store.open(notes / "i.sqlite", read_only=True)
         with store.snapshot():
             before = look(first.plan.roots, store, "memory/b.md", 20)

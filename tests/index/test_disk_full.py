@@ -81,7 +81,7 @@ def killed(run: Callable[..., tuple[int, str, str]], notes: Path, index: Path) -
     code = (
         "import os, sys\nfrom memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
         "engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
-        "engine.sync()\nos.kill(os.getpid(), 9)\n"
+        "engine.indexer.sync()\nos.kill(os.getpid(), 9)\n"
     )
     subprocess.run([sys.executable, "-c", code, str(notes), str(index)], check=False)
     assert index.with_name(index.name + "-wal").stat().st_size
@@ -148,15 +148,15 @@ def test_without_any_disk_the_index_is_kept_in_memory(
     monkeypatch.setattr(index_file.tempfile, "gettempdir", lambda: str(disk / "t"))
     options = Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
     with Engine.open(options) as engine:
-        engine.catch_up()
-        assert engine.search("number7").recalled[0].chunk.path == "memory/7.md"
+        engine.indexer.catch_up()
+        assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
         assert any(f"kept in {memory}" in notice.message for notice in engine.notices())
     with Engine.open(options) as engine:
         assert engine.status().chunks
     shutil.rmtree(memory)
     with Engine.open(options) as engine:
         with pytest.raises(IndexUnavailable, match="No index can be written") as error:
-            engine.sync()
+            engine.indexer.sync()
         assert str(disk) in error.value.message
         assert "MB left" in error.value.message
         assert error.value.next_step

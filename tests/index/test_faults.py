@@ -83,8 +83,8 @@ def whole(engine: Engine) -> None:
     """All notes are fresh and found, and nothing is wrong with the file."""
     status = engine.status()
     assert (status.freshness.fresh, status.freshness.pending) == (NOTES, ())
-    assert engine.search("number7").recalled[0].chunk.path == "memory/7.md"
-    assert engine.verify() == ()
+    assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
+    assert engine.queries.verify() == ()
 
 
 def flip(path: Path, seed: int, count: int = 400) -> None:
@@ -111,10 +111,10 @@ def test_what_happened_while_it_was_closed_is_noticed_and_mended(
     opened: Callable[[], Engine], index: Path, heard: Heard, how: str
 ) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     BROKEN[how](index)
     with opened() as engine:
-        assert engine.sync().indexed == NOTES
+        assert engine.indexer.sync().indexed == NOTES
         assert "made again" in said(heard) or "a new index begun" in said(heard)
         whole(engine)
     kept = [path.name for path in index.parent.glob("*.damaged-*")]
@@ -139,12 +139,12 @@ def test_bits_that_flipped_inside_sound_pages_are_found(
     opened: Callable[[], Engine], index: Path, statement: str, told: str
 ) -> None:
     with opened() as engine:
-        engine.sync()
-        assert engine.verify() == ()
+        engine.indexer.sync()
+        assert engine.queries.verify() == ()
         connection = apsw.Connection(str(index))
         connection.execute(statement)
         connection.close()
-        assert engine.verify() == (told,)
+        assert engine.queries.verify() == (told,)
 
 
 @pytest.mark.parametrize("how", BROKEN)
@@ -154,7 +154,7 @@ def test_what_happens_while_it_is_open_is_noticed_and_mended(
     engine = opened()
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
-    assert engine.wait_idle(LONG)
+    assert engine.indexer.writer.wait_idle(LONG)
     other = index.with_name("other")
     if how != "deleted":
         now = apsw.Connection(str(index))
@@ -168,8 +168,8 @@ def test_what_happens_while_it_is_open_is_noticed_and_mended(
         index.unlink()
     else:
         other.replace(index)
-    engine.request_sync("search")
-    assert engine.wait_idle(LONG)
+    engine.indexer.request_sync("search")
+    assert engine.indexer.writer.wait_idle(LONG)
     heard.wait_for(lambda e: isinstance(e, events.Noticed))
     whole(engine)
 
@@ -178,16 +178,16 @@ def test_a_file_that_was_closed_well_is_not_checked_again(
     opened: Callable[[], Engine], index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     looked: list[Path] = []
     real = integrity.problems
     monkeypatch.setattr(integrity, "problems", lambda store: (looked.append(store.path), real(store))[1])
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     assert looked == []
     integrity.path_of(index).unlink()
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     assert looked == [index]
 
 
@@ -195,26 +195,26 @@ def test_an_index_put_back_from_a_copy_follows_the_disk(
     opened: Callable[[], Engine], index: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     shutil.copy(index, index.with_name("copy"))
     monkeypatch.setenv("EDITED", "1")
     (workspace / "memory" / "new.md").write_text("a zebra")
     engine = opened()
-    engine.sync()
-    assert engine.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    engine.indexer.sync()
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
     index.with_name("copy").replace(index)
     for side in ("-wal", "-shm"):
         index.with_name(index.name + side).unlink(missing_ok=True)
     assert [item.path for item in engine.status().freshness.pending] == ["memory/new.md"]
-    engine.sync()
-    assert engine.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    engine.indexer.sync()
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
     assert engine.status().freshness.fresh == NOTES + 1
 
 
 def crashed(workspace: Path, index: Path, folder: Path) -> Path:
     """A copy of an index in the middle of its life, with a write-ahead log that was never folded in."""
     with Engine.open(Options(workspace=str(workspace), index=str(index), provider="scripted")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         folder.mkdir()
         for side in ("", "-wal"):
             shutil.copy(index.with_name(index.name + side), folder / (index.name + side))
@@ -231,7 +231,7 @@ def test_power_lost_in_the_middle_of_the_log(
     assert size
     os.truncate(log, random.Random(seed).randrange(size))
     with Engine.open(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
-        engine.sync()
+        engine.indexer.sync()
         whole(engine)
 
 
@@ -249,29 +249,29 @@ def test_a_log_that_is_missing_or_foreign(workspace: Path, index: Path, tmp_path
         other = crashed(workspace, tmp_path / "o" / index.name, tmp_path / "other")
         shutil.copy(other.with_name(other.name + "-wal"), path)
     with Engine.open(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
-        engine.sync()
+        engine.indexer.sync()
         whole(engine)
 
 
 def test_two_names_of_one_file_are_refused(opened: Callable[[], Engine], index: Path) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     os.link(index, index.with_name("second.sqlite"))
     with opened() as engine, pytest.raises(IndexUnavailable, match="hard link"):
-        engine.sync()
+        engine.indexer.sync()
     index.with_name("second.sqlite").unlink()
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
         whole(engine)
 
 
 def test_a_link_leads_to_one_lock_and_one_index(opened: Callable[[], Engine], index: Path, workspace: Path) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     link = index.with_name("link.sqlite")
     link.symlink_to(index)
     with Engine.open(Options(workspace=str(workspace), index=str(link), provider="scripted")) as engine:
-        assert engine.sync().unchanged == NOTES
+        assert engine.indexer.sync().unchanged == NOTES
         assert engine.status().db_path == str(index)
 
 
@@ -284,7 +284,7 @@ with Engine.open(Options(workspace=workspace, index=index, provider="scripted"))
     engine.status()
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), int(room)))
     try:
-        engine.sync(force=force == "force")
+        engine.indexer.sync(force=force == "force")
         print("went through")
     except MemoryTuiError as error:
         print(type(error).__name__, error.message)
@@ -312,7 +312,7 @@ def test_a_disk_that_fills_up_leaves_what_was_there(
     lines = with_room(workspace, index, room)
     assert "went through" in lines[0] or "IndexUnavailable" in lines[0]
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
         whole(engine)
 
 
@@ -320,13 +320,13 @@ def test_a_disk_that_fills_up_during_a_rebuild_leaves_the_old_index(
     opened: Callable[[], Engine], workspace: Path, index: Path
 ) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
         before = engine.status()
     lines = with_room(workspace, index, 150_000, "force")
     assert "IndexUnavailable" in lines[0]
     assert lines[1].split() == [str(before.chunks), "0"]
     with opened() as engine:
-        assert engine.sync(force=True).rebuilt
+        assert engine.indexer.sync(force=True).rebuilt
         whole(engine)
 
 
@@ -334,7 +334,7 @@ def test_too_little_memory_is_an_error_and_no_damage(
     opened: Callable[[], Engine], workspace: Path, index: Path
 ) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     code = (
         "import resource, sys\n"
         "from memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
@@ -342,13 +342,13 @@ def test_too_little_memory_is_an_error_and_no_damage(
         "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + (12 << 20), used + (12 << 20)))\n"
         "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted')) as engine:\n"
-        "    engine.sync(force=True)\n"
+        "    engine.indexer.sync(force=True)\n"
     )
     subprocess.run(
         [sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, timeout=60, check=False
     )
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
         whole(engine)
 
 
@@ -361,7 +361,7 @@ with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scr
                          changes=(("sync.onSearch", "off"),))) as engine:
     asked = 0
     while not enough.is_set():
-        trace = engine.search(f"number{asked % 30} gardens")
+        trace = engine.queries.search(f"number{asked % 30} gardens")
         assert trace.recalled, trace
         assert engine.status().chunks
         asked += 1
@@ -374,7 +374,7 @@ def test_many_processes_and_nobody_hears_of_a_lock(
     opened: Callable[[], Engine], workspace: Path, index: Path, heard: Heard
 ) -> None:
     engine = opened()
-    engine.sync()
+    engine.indexer.sync()
     command = [sys.executable, "-c", READERS, str(workspace), str(index)]
     readers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -382,7 +382,7 @@ def test_many_processes_and_nobody_hears_of_a_lock(
     ]
     began = [reader.stdout.readline() for reader in readers if reader.stdout is not None]
     for _ in range(10):
-        engine.sync(force=True)
+        engine.indexer.sync(force=True)
     for reader in readers:
         _, err = reader.communicate(timeout=LONG)
         assert reader.returncode == 0, err
@@ -394,19 +394,19 @@ def test_readers_in_other_processes_follow_a_rebuild(
     opened: Callable[[], Engine], workspace: Path, index: Path
 ) -> None:
     reader = opened()
-    reader.sync()
-    assert reader.search("number7").recalled
+    reader.indexer.sync()
+    assert reader.queries.search("number7").recalled
     before = reader.status().generation
     code = (
         "import sys\nfrom memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
         "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted',\n"
         "        changes=(('chunking.tokens', '50'), ('chunking.overlap', '0')))) as engine:\n"
-        "    print(engine.sync().chunks)\n"
+        "    print(engine.indexer.sync().chunks)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, text=True, timeout=60, check=True
     )
-    trace = reader.search("number7 gardens")
+    trace = reader.queries.search("number7 gardens")
     assert reader.status().chunks == int(done.stdout)
     assert reader.status().generation > before
     assert trace.recalled[0].chunk.path == "memory/7.md"
@@ -414,12 +414,12 @@ def test_readers_in_other_processes_follow_a_rebuild(
 
 def test_what_a_dead_process_left_beside_the_index_is_swept(opened: Callable[[], Engine], index: Path) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     for side in ("", "-wal", "-shm", "-journal"):
         index.with_name(f"{index.name}.next{side}").write_bytes(index.read_bytes()[:5000])
     with opened() as engine:
         assert any(file.what == "beside" for file in engine.status().storage)
-        engine.sync()
+        engine.indexer.sync()
         whole(engine)
     assert list(index.parent.glob("*.next*")) == []
 
@@ -428,14 +428,14 @@ def test_a_reader_that_meets_damage_has_the_index_made_again(
     opened: Callable[[], Engine], index: Path, heard: Heard
 ) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
     flip(index, 3, 3000)
     with opened() as engine:
         status = engine.status()
         assert status.chunks == 0 or status.freshness.total == NOTES
         assert list(index.parent.glob("*.damaged-*")) == []
         assert not any("was kept" in notice.message or "is made again" in notice.message for notice in status.notices)
-        assert engine.search("number7").recalled[0].chunk.path == "memory/7.md"
+        assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
         [kept] = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
         assert f"It was kept as {kept}" in said(heard)
         whole(engine)
@@ -477,15 +477,15 @@ def test_values_that_make_no_sense_are_damage_to_a_reader_and_mended(
 ) -> None:
     """The file stays as it was closed, as far as size and time can tell, and has no checksum: the reader finds it."""
     with opened() as engine:
-        engine.sync()
-        before = [hit.chunk for hit in engine.search("number7 gardens").recalled]
+        engine.indexer.sync()
+        before = [hit.chunk for hit in engine.queries.search("number7 gardens").recalled]
     connection = apsw.Connection(str(index))
     connection.execute(SPOILED[what])
     connection.close()
     index.with_name(f"{index.name}.seal").write_text(json.dumps([index.stat().st_size, index.stat().st_mtime_ns]))
     with opened(**{"sync.onSearch": "off"}) as engine:
-        assert [hit.chunk for hit in engine.search("number7 gardens").recalled] == before
-        engine.sync()
+        assert [hit.chunk for hit in engine.queries.search("number7 gardens").recalled] == before
+        engine.indexer.sync()
         whole(engine)
 
 
@@ -494,7 +494,7 @@ def answers(engine: Engine) -> list[tuple[str, int, int, str, float]]:
     return [
         (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.snippet, hit.score)
         for query in ("number7 gardens", "coffee number12", "note 3")
-        for hit in engine.search(query).recalled
+        for hit in engine.queries.search(query).recalled
     ]
 
 
@@ -508,7 +508,7 @@ def flipped(whole_file: bytes, at: int, index: Path, times: tuple[int, int]) -> 
 
 def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies: int, how: str) -> None:
     with opened() as engine:
-        engine.sync()
+        engine.indexer.sync()
         expected = answers(engine)
     whole_file, mark, status = index.read_bytes(), integrity.path_of(index).read_bytes(), index.stat()
     times = status.st_atime_ns, status.st_mtime_ns
@@ -520,11 +520,11 @@ def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies
         heard.events.clear()
         with opened() as engine:
             if how == "index":
-                engine.sync(reason="cli")
+                engine.indexer.sync(reason="cli")
             else:
-                engine.catch_up()
+                engine.indexer.catch_up()
             assert answers(engine) == expected, at
-            assert engine.verify() == (), at
+            assert engine.queries.verify() == (), at
         kept = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
         assert all(str(path) in said(heard) for path in kept), at
         assert bool(kept) == ("It was kept as" in said(heard) or "it was kept as" in said(heard)), at
@@ -553,7 +553,7 @@ def test_the_database_of_another_program_is_never_moved(
 ) -> None:
     if opened_before:
         with opened() as engine:
-            engine.sync()
+            engine.indexer.sync()
         index.unlink()
     index.parent.mkdir(exist_ok=True)
     other = apsw.Connection(str(index))
@@ -562,11 +562,11 @@ def test_the_database_of_another_program_is_never_moved(
     before = index.read_bytes()
     with opened() as engine:
         with pytest.raises(IndexRefused, match="another program") as error:
-            engine.sync()
+            engine.indexer.sync()
         assert error.value.next_step
         assert engine.status().chunks == 0
         with pytest.raises(IndexRefused, match="another program"):
-            engine.search("number7")
+            engine.queries.search("number7")
     assert index.read_bytes() == before
     assert list(index.parent.glob("*.damaged-*")) == []
 
@@ -590,7 +590,7 @@ def test_what_is_not_ours_in_the_place_of_the_seal_stays(
     before = path.lstat(), target.read_bytes()
     for _ in range(2):
         with opened() as engine:
-            engine.sync()
+            engine.indexer.sync()
             whole(engine)
     assert (path.lstat(), target.read_bytes()) == before
 
@@ -599,8 +599,8 @@ def test_nothing_that_lies_about_is_lax(opened: Callable[[], Engine], index: Pat
     old = os.umask(0)
     try:
         with opened() as engine:
-            engine.sync()
-            engine.sync(force=True)
+            engine.indexer.sync()
+            engine.indexer.sync(force=True)
             lax = [path.name for path in index.parent.iterdir() if path.stat().st_mode & 0o077]
     finally:
         os.umask(old)
@@ -612,7 +612,7 @@ def test_an_index_that_is_read_while_it_is_made_has_whole_notes(
     workspace: Path, index: Path, opened: Callable[[], Engine]
 ) -> None:
     engine = opened()
-    engine.sync()
+    engine.indexer.sync()
     reader = Store.open(index, read_only=True)
     assert integrity.problems(reader) == []
     reader.close()
@@ -625,11 +625,11 @@ def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
 
     monkeypatch.setattr(files, "kind", lambda path: "nfs4")
     engine = opened()
-    engine.sync()
+    engine.indexer.sync()
     assert "other machines" in said(heard)
     assert not index.with_name(f"{index.name}-wal").exists()
     whole(engine)
-    assert engine.sync(force=True).rebuilt
+    assert engine.indexer.sync(force=True).rebuilt
     whole(engine)
 
 
@@ -672,7 +672,7 @@ def test_a_reader_follows_an_index_that_leaves_the_lower_layer(
 ) -> None:
     """On an overlay the index of an image is another file as soon as it is written."""
     with opened() as made:
-        made.sync()
+        made.indexer.sync()
     layers = tmp_path / "layers"
     layers.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "none", layers], check=False, capture_output=True).returncode:
@@ -689,11 +689,11 @@ def test_a_reader_follows_an_index_that_leaves_the_lower_layer(
             pytest.skip(f"no overlay can be mounted here: {done.stderr.decode()}")
         with _engine(workspace, merged / index.name) as reader, _engine(workspace, merged / index.name) as writer:
             before = reader.status().chunks
-            assert reader.search("gardens").recalled
+            assert reader.queries.search("gardens").recalled
             (workspace / "memory" / "new.md").write_text("a zebra about zebras\n")
-            writer.sync()
+            writer.indexer.sync()
             assert reader.status().chunks == before + 1
-            assert reader.search("zebra").recalled[0].chunk.path == "memory/new.md"
+            assert reader.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
     finally:
         (workspace / "memory" / "new.md").unlink(missing_ok=True)
         subprocess.run(["umount", "-l", layers / "merged"], check=False, capture_output=True)
@@ -709,7 +709,7 @@ import os, signal, sys
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
 engine.start()
-assert engine.wait_idle(60)
+assert engine.indexer.writer.wait_idle(60)
 print("keeping", flush=True)
 os.kill(os.getpid(), signal.SIGSTOP)
 """
@@ -729,8 +729,8 @@ def test_a_keeper_that_hangs_is_named_and_stops_nobody(
         assert keeper is not None
         assert keeper.pid == child.pid
         (workspace / "memory" / "new.md").write_text("a zebra")
-        assert engine.sync().indexed == 1
-        assert engine.search("zebra").recalled[0].chunk.path == "memory/new.md"
+        assert engine.indexer.sync().indexed == 1
+        assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
     finally:
         child.kill()
         child.communicate()
@@ -748,7 +748,7 @@ def test_a_small_file_system_that_is_full_is_named(workspace: Path, tmp_path: Pa
         options = Options(workspace=str(workspace), index=str(place / "index.sqlite"), provider="scripted")
         with Engine.open(options, heard) as engine:
             with pytest.raises(IndexUnavailable, match="disk is full") as error:
-                engine.sync()
+                engine.indexer.sync()
             assert str(place) in error.value.message
             assert "MB left" in error.value.message
             assert engine.status().freshness.total == NOTES

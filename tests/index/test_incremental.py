@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_tui.engine.scanner import Looking
+from memory_tui.engine.scanner import Scanner
 from memory_tui.index.freshness import compare, difference
 from memory_tui.index.store import Store
 from memory_tui.index.sync import sync
@@ -169,18 +169,18 @@ def test_a_look_at_what_was_named_agrees_with_a_look_at_everything(every, extra,
         memory = Memory(place / "notes", place / "i" / "memory.sqlite", extra=extra)
         for path in ("MEMORY.md", "memory/a.md", "memory/deep/a.md", "aside/a.md"):
             written(memory, path, "one")
-        looking, before = Looking(memory.roots), {}
+        scanner, before = Scanner(memory.roots), {}
         for some in [[], *(every[at : at + at_once] for at in range(0, len(every), at_once))]:
             for step in some:
                 done(memory, step)
             now = everything_at(memory.folder)
-            looking.name(told_of(before, now))
-            seen = looking.first(memory.store)
+            scanner.name(told_of(before, now))
+            seen = scanner.first(memory.store)
             seen_alike(memory, seen, scan(memory.roots))
             sync(memory.store, memory.roots, None, memory.settings, seen, accept_shrink=True)
-            again = looking.again(memory.store)
+            again = scanner.again(memory.store)
             seen_alike(memory, again, scan(memory.roots))
-            looking.keep(memory.store, compare(again, memory.store.known(), roots=memory.roots))
+            scanner.keep(memory.store, compare(again, memory.store.known(), roots=memory.roots))
             before = now
         memory.store.close()
     finally:

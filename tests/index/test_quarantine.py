@@ -114,7 +114,7 @@ def test_the_event_log_says_what_was_removed(index: Path, tmp_path: Path) -> Non
     old = [moved(index, days) for days in (3000, 3001, 3002, 3003)]
     heard = Heard()
     with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(index), provider="none"), heard) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert engine.notices() == ()
     [event] = [event for event in heard.events if isinstance(event, events.Noticed) and "was removed" in event.text]
     assert str(old[-1]) in event.text

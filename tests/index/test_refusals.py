@@ -83,7 +83,7 @@ def test_it_is_asked_for_once(memory):
     assert memory.sync().indexed == 1
     assert asked(memory) == 0
     [refused] = embedding.rejected_in(memory.store)
-    assert (refused.path, refused.start_line, refused.reason) == ("memory/poison.md", 1, "too long for me")
+    assert (refused.path, refused.start_line, refused.reason) == ("memory/poison.md", 1, "too long for me.")
 
 
 def test_a_call_that_was_refused_in_part_tells_which_text_is_to_blame(memory):
@@ -207,10 +207,10 @@ def engine(tmp_path, monkeypatch):
 def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
     from memory_tui.render import as_text
 
-    engine.sync()
+    engine.indexer.sync()
     count = len(engine.calls)
     for _ in range(3):
-        engine.sync()
+        engine.indexer.sync()
         status = engine.status()
         assert status.chunks - status.embedded == len(status.refused) == 1
         [notice] = [notice for notice in status.notices if notice.code == "refused"]
@@ -222,24 +222,24 @@ def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
     assert "\x1b" not in told
     as_text.status(status, as_json=True)
     assert json.loads(capsys.readouterr().out)["refused"][0]["path"] == "memory/a.md"
-    assert "refused by the provider" in engine.why_file("memory/a.md").index
-    assert engine.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"
+    assert "refused by the provider" in engine.notes.why_file("memory/a.md").index
+    assert engine.queries.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"
 
 
 def test_who_tries_the_provider_again_asks_for_it_too(engine):
-    engine.sync()
+    engine.indexer.sync()
     count = len(engine.calls)
-    engine.sync()
+    engine.indexer.sync()
     assert len(engine.calls) == count
-    engine.embedding.retry()
-    engine.sync()
+    engine.providers.retry()
+    engine.indexer.sync()
     assert len(engine.calls) == count + 1
-    engine.sync()
+    engine.indexer.sync()
     assert len(engine.calls) == count + 1
 
 
 def test_what_would_be_sent_leaves_out_what_was_refused(engine):
-    before = engine.embedding.forecast()
-    engine.sync()
-    after = engine.embedding.forecast()
+    before = engine.providers.forecast()
+    engine.indexer.sync()
+    after = engine.providers.forecast()
     assert (before.send, after.send, after.cached) == (2, 0, 1)

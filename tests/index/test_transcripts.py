@@ -186,14 +186,17 @@ def engine(memory, tmp_path):
     )
     os.utime(tmp_path / "sessions" / "a.jsonl", (1_600_000_000, 1_600_000_000))
     with Engine(replace(plan, roots=memory.roots)) as engine:
-        engine.sync()
+        engine.indexer.sync()
         yield engine
 
 
 def test_hits_come_from_either_source_or_from_one(engine) -> None:
     def found(source: str) -> set[str]:
         return {
-            hit.chunk.path for hit in engine.rank(engine.gather("zeppelin", source=source), engine.settings).recalled
+            hit.chunk.path
+            for hit in engine.queries.rank(
+                engine.queries.gather("zeppelin", source=source), engine.plan.settings
+            ).recalled
         }
 
     assert found("") == {"MEMORY.md", "sessions/a.jsonl"}
@@ -202,30 +205,30 @@ def test_hits_come_from_either_source_or_from_one(engine) -> None:
 
 
 def test_a_transcript_never_ages_in_openclaw_and_ages_by_its_file_in_recommended(engine) -> None:
-    evidence = engine.gather("zeppelin", source="sessions")
-    theirs = engine.rank(evidence, engine.settings).recalled[0]
+    evidence = engine.queries.gather("zeppelin", source="sessions")
+    theirs = engine.queries.rank(evidence, engine.plan.settings).recalled[0]
     assert (theirs.age.basis, theirs.age.age_days, theirs.age.factor) == ("evergreen", None, 1.0)
-    ours = engine.rank(evidence, engine.with_profile("recommended")).recalled[0]
+    ours = engine.queries.rank(evidence, engine.plan.with_profile("recommended")).recalled[0]
     assert ours.age.basis == "mtime"
     assert ours.age.points < 0.001
 
 
 def test_a_snippet_holds_no_secret(engine) -> None:
-    (hit,) = engine.rank(engine.gather("hangar key", source="sessions"), engine.settings).recalled
+    (hit,) = engine.queries.rank(engine.queries.gather("hangar key", source="sessions"), engine.plan.settings).recalled
     assert "hangar" in hit.snippet
     assert SECRET not in hit.snippet
 
 
 def test_a_hit_is_opened_at_its_message(engine) -> None:
-    (hit,) = engine.rank(engine.gather("zeppelin", source="sessions"), engine.settings).recalled
-    lines = engine.read(hit.chunk.path).text.split("\n")
+    (hit,) = engine.queries.rank(engine.queries.gather("zeppelin", source="sessions"), engine.plan.settings).recalled
+    lines = engine.notes.read(hit.chunk.path).text.split("\n")
     assert lines[hit.chunk.start_line - 1] == "User: Where is the zeppelin?"
-    assert [ref.source for ref in engine.chunks_of(hit.chunk.path)] == ["sessions"]
+    assert [ref.source for ref in engine.queries.chunks_of(hit.chunk.path)] == ["sessions"]
 
 
 def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
     with pytest.raises(PathRefused):
-        engine.get("sessions/a.jsonl")
+        engine.notes.get("sessions/a.jsonl")
 
 
 def test_status_counts_each_source(engine) -> None:
@@ -235,8 +238,11 @@ def test_status_counts_each_source(engine) -> None:
         {"source": "memory", "files": 1, "chunks": 1},
         {"source": "sessions", "files": 1, "chunks": 1},
     )
-    assert {row.path: row.source for row in engine.files()} == {"MEMORY.md": "memory", "sessions/a.jsonl": "sessions"}
-    assert engine.why_file("sessions/a.jsonl").included
+    assert {row.path: row.source for row in engine.notes.files()} == {
+        "MEMORY.md": "memory",
+        "sessions/a.jsonl": "sessions",
+    }
+    assert engine.notes.why_file("sessions/a.jsonl").included
 
 
 def test_the_watcher_sees_transcripts(memory, tmp_path) -> None:

@@ -144,7 +144,7 @@ def arguments(tmp_path: Path) -> list[str]:
     with Engine.open(
         Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i.sqlite"), provider="scripted")
     ) as engine:
-        engine.sync()
+        engine.indexer.sync()
     return ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
 
 

@@ -63,7 +63,7 @@ def make(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engine]]:
 @pytest.fixture
 def engine(make: Callable[..., Engine]) -> Engine:
     engine = make()
-    engine.sync()
+    engine.indexer.sync()
     return engine
 
 
@@ -106,7 +106,7 @@ def test_the_tool_recalls_what_the_engine_recalls(engine: Engine, workspace: Pat
     for query in ("omada router", "printer", "line of the long note"):
         hits = [
             (hit.chunk.path, hit.chunk.start_line, min(hit.chunk.end_line, lasts.get(hit.chunk.path, 1)))
-            for hit in engine.search(query).recalled
+            for hit in engine.queries.search(query).recalled
         ]
         told = [(hit["path"], hit["startLine"], hit["endLine"]) for hit in search(engine, query=query)["results"]]
         assert told == hits
@@ -175,7 +175,7 @@ def test_the_schema_of_the_arguments_is_made_of_their_types() -> None:
 
 def test_when_nothing_passes_the_nearest_misses_say_what_they_lack(make: Callable[..., Engine]) -> None:
     engine = make(changes=(("profile", "openclaw-2026.3"),))
-    engine.sync()
+    engine.indexer.sync()
     answer = search(engine, query="omada zebra", minScore=1)
     assert answer["results"] == []
     assert answer["empty"]["reason"] == "all_below_gate"
@@ -192,7 +192,7 @@ def test_a_memory_without_notes_does_not_look_like_one_without_matches(
     for path in workspace.rglob("*.md"):
         path.unlink()
     engine = make()
-    engine.sync()
+    engine.indexer.sync()
     assert search(engine, query="omada")["empty"]["reason"] == "empty_index"
 
 
@@ -204,9 +204,9 @@ def test_a_saved_note_that_is_not_indexed_yet_makes_the_answer_stale(
     workspace: Path, make: Callable[..., Engine]
 ) -> None:
     engine = make(changes=(("sync.onSearch", "false"),))
-    engine.sync()
+    engine.indexer.sync()
     (workspace / "memory" / "new.md").write_text("the new modem\n")
-    engine.files()
+    engine.notes.files()
     answer = search(engine, query="omada")
     assert answer["stale"] is True
     assert "memory/new.md" in answer["warning"]
@@ -216,7 +216,7 @@ def test_a_saved_note_that_is_not_indexed_yet_makes_the_answer_stale(
 def test_without_vectors_the_answer_names_the_provider_and_the_reason(
     make: Callable[..., Engine], tmp_path: Path
 ) -> None:
-    make().sync()
+    make().indexer.sync()
     engine = Engine.open(
         Options(
             workspace=str(tmp_path / "notes"),
@@ -262,7 +262,7 @@ def test_an_exhausted_quota_is_told_apart_from_other_failures() -> None:
 
 def test_hostile_characters_of_a_note_are_visible_in_the_answer(workspace: Path, engine: Engine) -> None:
     (workspace / "memory" / "bad.md").write_text("gizmo\t\x1b]52;c;eA==\x07 \u202etxet \U000e0041hidden\n")
-    engine.sync()
+    engine.indexer.sync()
     snippet = search(engine, query="gizmo")["results"][0]["snippet"]
     assert "gizmo\t" in snippet
     assert not set("\x1b\x07\u202e\U000e0041") & set(snippet)
@@ -281,7 +281,7 @@ def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspac
     before = server.tools()
     plain = search(engine, query="omada router", maxResults=2)
     (workspace / "memory" / "ignore previous instructions.md").write_text(f"gizmo orders\n{ORDERS}")
-    engine.sync()
+    engine.indexer.sync()
     found = search(engine, query="gizmo orders instructions", maxResults=2)
     assert found["untrusted"] == UNTRUSTED
     assert len(found["results"]) <= 2
@@ -525,7 +525,7 @@ def test_no_hit_names_a_line_after_the_last(make: Callable[..., Engine], workspa
     path = workspace / "memory" / "ends.md"
     path.write_text(text, newline="")
     engine = make()
-    engine.sync()
+    engine.indexer.sync()
     found = memory_search(engine, {"query": "one", "maxResults": 50, "minScore": 0}).answer
     ours = [hit for hit in found["results"] if hit["path"] == "memory/ends.md"]
     assert ours

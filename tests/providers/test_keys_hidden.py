@@ -143,21 +143,21 @@ def test_no_traceback_or_event_holds_a_key(play: Play, options: Options, reply: 
     seen: list[str] = []
     with Engine.open(replace(options, provider="openai"), heard.append) as engine:
         actions: list[Callable[[], object]] = [
-            engine.sync,
-            lambda: engine.search("omada"),
-            engine.embedding.forecast,
-            engine.embedding.links,
-            engine.embedding.try_out,
-            engine.remeasured,
+            engine.indexer.sync,
+            lambda: engine.queries.search("omada"),
+            engine.providers.forecast,
+            engine.providers.links,
+            engine.providers.chain.try_out,
+            engine.queries.remeasured,
             lambda: engine.status(deep=True),
             engine.notices,
-            engine.embedding.fallback,
+            engine.providers.fallback,
         ]
-        provider = engine._chain.of_space(Identity("openai", "", "", 0))
+        provider = engine.providers.chain.of_space(Identity("openai", "", "", 0))
         assert provider is not None
         actions.append(lambda: provider.embed(["a text"], "document"))
         seen += map(outcome, actions)
-        seen += [repr(engine.__dict__), repr(engine._chain.__dict__), repr(engine.plan)]
+        seen += [repr(engine.__dict__), repr(engine.providers.chain.__dict__), repr(engine.plan)]
     seen += map(repr, heard)
     for key in HIDDEN:
         assert not [text for text in seen if key in text]

@@ -131,6 +131,6 @@ def test_notes_are_found_by_their_meaning(url: str, tmp_path: Path) -> None:
         changes=(("profile", "recommended"),),
     )
     with Engine.open(options) as engine:
-        assert engine.sync().error == ""
-        trace = engine.search("dessert with fruit")
+        assert engine.indexer.sync().error == ""
+        trace = engine.queries.search("dessert with fruit")
         assert (trace.mode, trace.recalled[0].chunk.path) == ("hybrid", "memory/b.md")

@@ -80,7 +80,7 @@ def at(url: str, **more: Any) -> dict[str, Any]:
 
 
 def by_words(engine: Engine) -> Trace:
-    trace = engine.search("walrus")
+    trace = engine.queries.search("walrus")
     assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
     return trace
 
@@ -92,16 +92,16 @@ def test_offline_at_the_first_start_words_answer_and_meaning_follows(
     play: Play, notes: Path, tmp_path: Path, time: Time
 ) -> None:
     with refusing() as nobody, Engine.open(options(tmp_path, **at(nobody))) as engine:
-        engine.sync()
+        engine.indexer.sync()
         by_words(engine)
-        who = engine.who()
+        who = engine.providers.who()
         assert (who.standing, who.retry_at) == ("failed", time.at + 30)
         assert "cannot be reached" in who.reason
         assert "network" in who.next_step
     with Engine.open(options(tmp_path, **at(play.url))) as engine:
-        engine.sync()
-        assert engine.search("walrus").mode == "hybrid"
-        assert engine.who().standing == "ok"
+        engine.indexer.sync()
+        assert engine.queries.search("walrus").mode == "hybrid"
+        assert engine.providers.who().standing == "ok"
 
 
 def test_a_proxy_is_used_for_others_and_not_for_this_machine(
@@ -110,14 +110,14 @@ def test_a_proxy_is_used_for_others_and_not_for_this_machine(
     with serving(Play()) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         with Engine.open(options(tmp_path, **at("http://embed.example/v1"))) as engine:
-            engine.sync()
-            assert engine.search("walrus").mode == "hybrid"
-            assert engine.who().answers == "openai"
+            engine.indexer.sync()
+            assert engine.queries.search("walrus").mode == "hybrid"
+            assert engine.providers.who().answers == "openai"
         assert {asked.path for asked in proxy.asked} == {"http://embed.example/v1/embeddings"}
         asked = len(proxy.asked)
         with Engine.open(options(tmp_path, **at(play.url))) as engine:
-            engine.sync()
-            assert engine.search("walrus").mode == "hybrid"
+            engine.indexer.sync()
+            assert engine.queries.search("walrus").mode == "hybrid"
         assert len(proxy.asked) == asked
 
 
@@ -127,19 +127,19 @@ def test_a_proxy_that_wants_a_login_or_is_not_there_is_named(
     with serving(Play(usual=status(407, "Proxy Authentication Required"))) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("//", "//someone:very-secret-word@"))
         with Engine.open(options(tmp_path, **at("http://embed.example/v1"))) as engine:
-            engine.sync()
+            engine.indexer.sync()
             by_words(engine)
-            who = engine.who()
+            who = engine.providers.who()
             assert "proxy on the way to embed.example answered 407" in who.reason
             assert "HTTPS_PROXY" in who.next_step
             assert "very-secret-word" not in json.dumps(who.as_dict())
     with refusing() as nobody:
         monkeypatch.setenv("HTTP_PROXY", nobody.replace("//", "//someone:very-secret-word@"))
         with Engine.open(options(tmp_path, **at("http://embed.example/v1"))) as engine:
-            engine.sync(force=True)
+            engine.indexer.sync(force=True)
             by_words(engine)
-            assert "cannot be reached" in engine.who().reason
-            assert "very-secret-word" not in json.dumps(engine.who().as_dict())
+            assert "cannot be reached" in engine.providers.who().reason
+            assert "very-secret-word" not in json.dumps(engine.providers.who().as_dict())
 
 
 @pytest.fixture
@@ -172,9 +172,9 @@ def encrypted(tmp_path: Path) -> Iterator[Play]:
 
 def test_a_certificate_that_nobody_trusts_gets_no_note(encrypted: Play, notes: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, **at(encrypted.url))) as engine:
-        engine.sync()
+        engine.indexer.sync()
         by_words(engine)
-        who = engine.who()
+        who = engine.providers.who()
         assert who.standing == "failed"
         assert "CERTIFICATE_VERIFY_FAILED" in who.reason
         assert "SSL_CERT_FILE" in who.next_step
@@ -199,19 +199,19 @@ def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(
         shelf.break_after = 400_000
         asked = options(tmp_path, provider="local", local=local)
         with Engine.open(asked) as engine:
-            engine.sync()
+            engine.indexer.sync()
             by_words(engine)
-            assert (engine.who().standing, engine.who().mode) == ("failed", "keywords only")
-            assert "goes on from where it stopped" in engine.who().next_step
+            assert (engine.providers.who().standing, engine.providers.who().mode) == ("failed", "keywords only")
+            assert "goes on from where it stopped" in engine.providers.who().next_step
         (part,) = (tmp_path / "models").iterdir()
         have = part.stat().st_size
         assert 0 < have <= 400_000
         time.at += 1000
         with Engine.open(asked) as engine:
-            assert engine.who().standing == "failed"
-            engine.sync()
-            assert engine.search("walrus").mode == "hybrid"
-            assert (engine.who().standing, engine.who().answers) == ("ok", "local")
+            assert engine.providers.who().standing == "failed"
+            engine.indexer.sync()
+            assert engine.queries.search("walrus").mode == "hybrid"
+            assert (engine.providers.who().standing, engine.providers.who().answers) == ("ok", "local")
         assert shelf.asked[-1][1]["Range"] == f"bytes={have}-"
     (model,) = (tmp_path / "models").iterdir()
     assert model.read_bytes() == MODEL
@@ -238,29 +238,29 @@ def test_a_provider_that_fails_half_way_leaves_no_vector_among_the_fallbacks(
     play.say(well, well)
     play.usual = status(500, {"error": {"message": "overloaded"}})
     with Engine.open(options(tmp_path, fallback="builtin", **at(play.url))) as engine:
-        assert engine.sync().error == ""
+        assert engine.indexer.sync().error == ""
         assert len(play.asked) >= 3
-        trace = engine.search("walrus")
+        trace = engine.queries.search("walrus")
         assert (trace.mode, trace.provider) == ("hybrid", "builtin")
         assert engine.status().embedded == engine.status().chunks
-        assert (engine.who().standing, engine.who().answers) == ("fallback", "builtin")
+        assert (engine.providers.who().standing, engine.providers.who().answers) == ("fallback", "builtin")
     assert spaces(tmp_path) == {"builtin"}
 
 
 def test_a_question_is_never_compared_with_vectors_of_another(play: Play, notes: Path, tmp_path: Path) -> None:
     with Engine.open(options(tmp_path, fallback="builtin", **at(play.url))) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert spaces(tmp_path) == {"openai"}
-        engine.pause()
+        engine.indexer.pause()
         play.usual = status(401, {"error": {"message": "Incorrect API key"}})
         for _ in range(3):
-            evidence = engine.gather("walrus")
+            evidence = engine.queries.gather("walrus")
             assert evidence.cosine is None
-            assert engine.rank(evidence, engine.settings).mode == "keywords only"
+            assert engine.queries.rank(evidence, engine.plan.settings).mode == "keywords only"
         assert spaces(tmp_path) == {"openai"}
-        engine.resume()
-        assert engine.wait_idle(LONG)
-        trace = engine.search("walrus")
+        engine.indexer.resume()
+        assert engine.indexer.writer.wait_idle(LONG)
+        trace = engine.queries.search("walrus")
         assert (trace.mode, trace.provider) == ("hybrid", "builtin")
     assert spaces(tmp_path) == {"builtin"}
 
@@ -269,10 +269,10 @@ def test_a_process_that_only_reads_compares_with_who_made_the_index(play: Play, 
     play.usual = status(401, {"error": {"message": "Incorrect API key"}})
     asked = options(tmp_path, fallback="builtin", **at(play.url))
     with Engine.open(asked) as engine:
-        engine.sync()
+        engine.indexer.sync()
     sent = len(play.asked)
     with Engine.open(replace(asked, changes=(*asked.changes, ("sync.onSearch", "false")))) as engine:
-        trace = engine.search("walrus")
+        trace = engine.queries.search("walrus")
         assert (trace.mode, trace.provider) == ("hybrid", "builtin")
         assert trace.who is not None
         assert (trace.who.standing, trace.who.answers) == ("fallback", "builtin")

@@ -216,12 +216,12 @@ def test_a_replay_tells_then_from_now(host: Host, workspace: Path) -> None:
     host.search({"query": "omada router", "maxResults": 2}, "", "c", Cancel())
     logged = recall_log.read(recall_log.recall_log_path(workspace)).entries[0]
     with Engine.open(options(workspace)) as engine:
-        engine.sync()
-        same = rerun.replay(engine, logged)
+        engine.indexer.sync()
+        same = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
         (workspace / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
         (workspace / "memory" / "2026-11-18.md").unlink()
-        engine.sync()
-        later = rerun.replay(engine, logged)
+        engine.indexer.sync()
+        later = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
     assert same.same
     assert not same.index_changed
     assert same.trace.settings.whole("query.maxResults") == 2

@@ -48,8 +48,8 @@ def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.s
 
 def asked(place, query: str, **options: str) -> Trace:
     with opened(place, **options) as engine:
-        engine.sync()
-        return engine.search(query)
+        engine.indexer.sync()
+        return engine.queries.search(query)
 
 
 def paths(trace: Trace) -> list[str]:
@@ -108,9 +108,9 @@ def test_a_match_by_letters_scores_one_in_the_openclaw_profiles(place, monkeypat
 def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, monkeypatch) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
     with opened(place, "none", "recommended") as engine:
-        engine.sync()
-        evidence = engine.gather("printer cellar")
-        trace = engine.rank(evidence, engine.settings)
+        engine.indexer.sync()
+        evidence = engine.queries.gather("printer cellar")
+        trace = engine.queries.rank(evidence, engine.plan.settings)
     assert paths(trace) == ["MEMORY.md", "memory/2026-11-02.md"]
     assert trace.recalled[0].score > trace.recalled[1].score
     text = evidence.texts[trace.recalled[0].chunk.rowid]
@@ -122,16 +122,16 @@ def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, 
 def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
     with opened(place) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert engine.status().fts["available"] is False
     monkeypatch.delenv("MEMORY_TUI_DISABLE")
     with opened(place, **{"sync.onSearch": "off"}) as engine:
-        before = engine.search("router vlan")
+        before = engine.queries.search("router vlan")
         assert codes(before) == {"full_text", "rebuild"}, "an index made without it says so"
-        report = engine.sync()
+        report = engine.indexer.sync()
         assert report.rebuilt
         assert report.embedded == 0, "vectors are kept"
-        assert engine.search("router vlan").mode == "hybrid"
+        assert engine.queries.search("router vlan").mode == "hybrid"
     with closing(Store.open(place / "index.sqlite")) as store:
         assert integrity(store) == []
 
@@ -140,10 +140,10 @@ def test_losing_and_getting_back_full_text_search_loses_nothing(place, monkeypat
     whole = asked(place, "printer roses", provider="none", profile="recommended")
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
     with opened(place, "none") as engine:
-        engine.sync()
+        engine.indexer.sync()
         (place / "notes/memory/garden.md").unlink()
         (place / "notes/memory/new.md").write_text("Roses again\n")
-        engine.sync()
+        engine.indexer.sync()
     monkeypatch.delenv("MEMORY_TUI_DISABLE")
     again = asked(place, "printer roses", provider="none", profile="recommended")
     assert set(paths(again)) == set(paths(whole)) - {"memory/garden.md"} | {"memory/new.md"}
@@ -173,14 +173,14 @@ def test_words_are_found_without_the_tokenizers_of_fts5(monkeypatch) -> None:
 
 def test_without_sqlite_vec_the_answers_are_the_same_and_status_says_so(place, monkeypatch) -> None:
     with opened(place, index="with.sqlite") as engine:
-        engine.sync()
-        before, ready = engine.search("router vlan"), engine.status()
+        engine.indexer.sync()
+        before, ready = engine.queries.search("router vlan"), engine.status()
     assert ready.vector["available"] is True
     assert ready.notices == ()
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "vec0")
     with opened(place, index="without.sqlite") as engine:
-        engine.sync()
-        after, status = engine.search("router vlan"), engine.status()
+        engine.indexer.sync()
+        after, status = engine.queries.search("router vlan"), engine.status()
     assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
     assert codes(after) == set(), "nothing is lost, so an answer need not mention it"
     assert status.vector["available"] is False
@@ -214,8 +214,8 @@ class _Wrong(_Foreign):
 class _Closed:
     """An SQLite that was compiled without the loading of extensions."""
 
-    def __init__(self, name: str) -> None:
-        self._real = apsw.Connection(name)
+    def __init__(self, name: str, **options) -> None:
+        self._real = apsw.Connection(name, **options)
 
     def __getattr__(self, name: str):
         if "extension" in name:
@@ -235,17 +235,17 @@ class _Closed:
 def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kind, ready, told) -> None:
     """Fault row 35."""
     with opened(place, index="with.sqlite") as engine:
-        engine.sync()
+        engine.indexer.sync()
         if not database.ability().ready:
             pytest.skip("sqlite-vec does not work here")
-        before = engine.search("router vlan")
-    monkeypatch.setattr(database, "apsw", SimpleNamespace(Connection=kind, Error=apsw.Error))
+        before = engine.queries.search("router vlan")
+    monkeypatch.setattr(database, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
     database._try_out.cache_clear()
     try:
         for index in ("with.sqlite", "without.sqlite"):
             with opened(place, index=index) as engine:
-                engine.sync()
-                after, status = engine.search("router vlan"), engine.status()
+                engine.indexer.sync()
+                after, status = engine.queries.search("router vlan"), engine.status()
             assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
             assert status.vector["available"] is ready
             detail = status.vector.get("loadError") or database.ability().detail
@@ -263,8 +263,8 @@ def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypat
         database, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
     )
     with opened(place, provider="none", **{"store.fts.tokenizer": "trigram"}) as engine:
-        engine.sync()
-        trace, status = engine.search("router"), engine.status()
+        engine.indexer.sync()
+        trace, status = engine.queries.search("router"), engine.status()
     assert trace.recalled
     every = " ".join(notice.message for notice in (*trace.notices, *status.notices))
     assert f"no such module: {lacks}" in every
@@ -275,8 +275,8 @@ def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypat
 def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, monkeypatch, dims) -> None:
     """Fault row 37: another model, of the same or of other dimensions."""
     with opened(place) as engine:
-        engine.sync()
-        before = engine.search("router vlan")
+        engine.indexer.sync()
+        before = engine.queries.search("router vlan")
         assert before.mode == "hybrid"
     monkeypatch.setattr(
         Scripted,
@@ -289,12 +289,12 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
     monkeypatch.setattr(scripted, "DIMS", dims)
     monkeypatch.setattr(scripted, "_axis", scripted._axis.__wrapped__)
     with opened(place, **{"sync.onSearch": "off"}) as engine:
-        trace = engine.search("router vlan")
+        trace = engine.queries.search("router vlan")
         assert trace.mode != "hybrid"
         assert "model_mismatch" in codes(trace)
         assert all(hit.vector.cosine is None for hit in trace.recalled)
-        assert engine.sync().rebuilt
-        after = engine.search("router vlan")
+        assert engine.indexer.sync().rebuilt
+        after = engine.queries.search("router vlan")
         assert after.mode == "hybrid"
         assert codes(after) == set()
 
@@ -302,7 +302,7 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
 def test_a_switch_that_nobody_knows_is_named(place, monkeypatch) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts6")
     with opened(place) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert "'fts6'" in engine.status().notices[0].message
 
 
@@ -326,38 +326,38 @@ def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place) -> None:
     assert trace.plan.fts_query == 'text LIKE "%会議%"'
     assert trace.recalled[0].score == 1.0
     with opened(place, **trigram) as engine:  # one short and one long word, both needed
-        engine.sync()
-        found = engine.search("router is")
+        engine.indexer.sync()
+        found = engine.queries.search("router is")
         assert found.plan.fts_query == '"router" AND text LIKE "%is%"'
         assert [ref.path for ref, _, _ in found.keyword_ranks] == ["MEMORY.md"]
-        assert list(engine.search("router zz").keyword_ranks) == []
+        assert list(engine.queries.search("router zz").keyword_ranks) == []
 
 
 def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place) -> None:
     with opened(place) as engine:
-        first = engine.sync()
+        first = engine.indexer.sync()
     with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
-        second = engine.sync()
+        second = engine.indexer.sync()
         assert engine.status().fts["tokenizer"] == "trigram"
-        assert not engine.sync().rebuilt
+        assert not engine.indexer.sync().rebuilt
     assert (first.embedded, second.embedded) == (4, 0)
     assert second.rebuilt
     with opened(place) as engine:
-        assert engine.sync().rebuilt
+        assert engine.indexer.sync().rebuilt
         assert engine.status().fts["tokenizer"] == "unicode61"
 
 
 def test_without_trigrams_unicode61_is_used_with_a_notice(place, monkeypatch) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "trigram")
     with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert engine.status().fts["tokenizer"] == "unicode61"
         assert [notice.code for notice in engine.status().notices] == ["trigram"]
 
 
 def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
     with opened(place) as engine:
-        engine.sync()
+        engine.indexer.sync()
     old = apsw.Connection(str(place / "index.sqlite"))
     old.execute(
         "DROP TABLE batch_jobs; DROP TABLE batch_texts; DROP TABLE withheld; DROP TABLE refused; "
@@ -368,6 +368,6 @@ def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
     # Nor was there a checksum to tell that somebody else has written it.
     (place / "index.sqlite.seal").unlink()
     with opened(place) as engine:
-        report = engine.sync()
+        report = engine.indexer.sync()
         assert (report.rebuilt, report.indexed) == (False, 0)
-        assert engine.search("router").mode == "hybrid"
+        assert engine.queries.search("router").mode == "hybrid"

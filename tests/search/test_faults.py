@@ -23,8 +23,8 @@ def notes(folder: Path) -> Path:
 
 
 def codes(engine: Engine, question: str = "router", **options: str) -> list[str]:
-    settings = engine.with_profile(options["profile"]) if options else engine.settings
-    return [notice.code for notice in engine.rank(engine.gather(question), settings).notices]
+    settings = engine.plan.with_profile(options["profile"]) if options else engine.plan.settings
+    return [notice.code for notice in engine.queries.rank(engine.queries.gather(question), settings).notices]
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def options(tmp_path: Path) -> Options:
 
 def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options: Options) -> None:
     with Engine.open(options) as engine:
-        engine.sync()
-        trace = engine.search("router")
+        engine.indexer.sync()
+        trace = engine.queries.search("router")
         assert rank.ZERO_VECTOR in [notice.code for notice in trace.notices]
         every = [*trace.recalled, *trace.lost]
         assert next(hit for hit in every if hit.chunk.path == "memory/punct.md").score == 0
@@ -50,18 +50,18 @@ def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_
     from dataclasses import replace
 
     with Engine.open(replace(options, provider="none")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         assert rank.EMPTIED in codes(engine)
         assert rank.EMPTIED not in codes(engine, profile="recommended")
 
 
 def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_would_do(options: Options) -> None:
     with Engine.open(options) as engine:
-        engine.catch_up()
+        engine.indexer.catch_up()
         assert rank.FIRST in codes(engine)
         assert rank.FIRST not in codes(engine)
     with Engine.open(options) as engine:
-        engine.catch_up()
+        engine.indexer.catch_up()
         assert rank.FIRST not in codes(engine)
 
 

@@ -34,7 +34,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         changes=(("sync.watch", "false"),),
     )
     with Engine.open(options) as opened:
-        opened.sync()
+        opened.indexer.sync()
         yield opened
 
 
@@ -58,7 +58,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ids=lambda text: text[:8],
 )
 def test_a_question_that_repeats_its_words_asks_for_each_once(engine: Engine, asked: list[str], question: str) -> None:
-    engine.search(question)
+    engine.queries.search(question)
     assert asked
     assert max(expression.count('"') for expression in asked) <= 2 * tokens.MOST_ALTERNATIVES
     assert sum(map(len, asked)) < 20_000
@@ -66,9 +66,9 @@ def test_a_question_that_repeats_its_words_asks_for_each_once(engine: Engine, as
 
 def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     question = "deploy rollback deploy deploy of rollback deploy"
-    exact = engine.gather(question).openclaw.postings
+    exact = engine.queries.gather(question).openclaw.postings
     monkeypatch.setattr(keyword, "_MOST_REPEATED", 2)
-    summed = engine.gather(question).openclaw.postings
+    summed = engine.queries.gather(question).openclaw.postings
     assert len(exact.rows) > 5
     assert sorted(exact.rows) == sorted(summed.rows)
     by_row = dict(zip(summed.rows.tolist(), summed.bm25.tolist(), strict=True))
@@ -78,10 +78,10 @@ def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.
 
 def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, asked: list[str]) -> None:
     many = " ".join(f"w{number}" for number in range(3_000))
-    trace = engine.search(f"{many} x11 x7")
+    trace = engine.queries.search(f"{many} x11 x7")
     assert [notice.code for notice in trace.notices if "3,002 different words" in notice.message] == ["long_question"]
     assert max(expression.count('"') for expression in asked) <= 2 * tokens.MOST_WORDS
-    assert not [notice for notice in engine.search("deploy " * 4_000).notices if notice.code == "long_question"]
+    assert not [notice for notice in engine.queries.search("deploy " * 4_000).notices if notice.code == "long_question"]
 
 
 def test_the_rarest_words_are_kept() -> None:

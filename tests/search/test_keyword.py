@@ -51,8 +51,8 @@ def ask(tmp_path):
             )
         )
         engines.append(engine)
-        engine.sync()
-        return engine.search(query)
+        engine.indexer.sync()
+        return engine.queries.search(query)
 
     yield asked
     for engine in engines:
@@ -138,10 +138,10 @@ def test_every_knob_is_live_on_the_same_evidence(ask, tmp_path) -> None:
             changes=(("profile", "openclaw-2026.3"),),
         )
     ) as engine:
-        engine.sync()
-        found = engine.gather("router printer cellar")
-        one = rank(found, engine.settings.update({"query.maxResults": 1, "query.minScore": 0.0}, "test"))
-        all_of = rank(found, engine.settings.update({"query.maxResults": 9, "query.minScore": 0.0}, "test"))
+        engine.indexer.sync()
+        found = engine.queries.gather("router printer cellar")
+        one = rank(found, engine.plan.settings.update({"query.maxResults": 1, "query.minScore": 0.0}, "test"))
+        all_of = rank(found, engine.plan.settings.update({"query.maxResults": 9, "query.minScore": 0.0}, "test"))
     assert len(one.recalled) == 1
     assert len(all_of.recalled) == 4
     assert one.recalled[0].chunk == all_of.recalled[0].chunk
@@ -158,10 +158,10 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -
             changes=(("profile", "openclaw-2026.3"),),
         )
     ) as engine:
-        engine.sync()
-        found = engine.gather("!!")
-        trace = engine.rank(found, engine.settings)
-        ours = engine.rank(found, engine.with_profile("recommended"))
+        engine.indexer.sync()
+        found = engine.queries.gather("!!")
+        trace = engine.queries.rank(found, engine.plan.settings)
+        ours = engine.queries.rank(found, engine.plan.with_profile("recommended"))
     assert found.pointless
     assert trace.mode == "hybrid"
     assert trace.recalled == ()
@@ -171,11 +171,11 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -
 def test_words_that_the_model_does_not_know_are_the_reason_why_nothing_has_a_cosine(tmp_path) -> None:
     (tmp_path / "MEMORY.md").write_text("A walk in the hills.\n\n徒步 to the lake.\n")
     with Engine.open(Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
-        engine.sync()
-        assert not engine.gather("hills").pointless
-        found = replace(engine.gather("徒步"), pointless=True, cosine=None, nearest=np.empty(0, dtype=np.int64))
-        trace = rank(found, engine.settings)
-        nothing = engine.search("!!")
+        engine.indexer.sync()
+        assert not engine.queries.gather("hills").pointless
+        found = replace(engine.queries.gather("徒步"), pointless=True, cosine=None, nearest=np.empty(0, dtype=np.int64))
+        trace = rank(found, engine.plan.settings)
+        nothing = engine.queries.search("!!")
     assert trace.mode == "keywords only"
     assert explain(trace.recalled[0], trace)[0].detail == "the embedding model knows no word of the query"
     said = {notice.code: notice.message for notice in trace.notices}

@@ -76,14 +76,18 @@ def asked(
     )
     found = []
     with Engine.open(options) as engine:
-        engine.sync()
+        engine.indexer.sync()
         for text in (folder / "queries.jsonl").read_text("utf-8").split("\n"):
             if text:
                 query = json.loads(text)
-                evidence = engine.gather(query["query"])
-                tied = engine.rank(in_their_order(evidence, query["debug"]), engine.settings)
+                evidence = engine.queries.gather(query["query"])
+                tied = engine.queries.rank(in_their_order(evidence, query["debug"]), engine.plan.settings)
                 found.append(
-                    Asked(query, trace_json.answer(engine.rank(evidence, engine.settings)), trace_json.answer(tied))
+                    Asked(
+                        query,
+                        trace_json.answer(engine.queries.rank(evidence, engine.plan.settings)),
+                        trace_json.answer(tied),
+                    )
                 )
     return found
 

@@ -269,10 +269,12 @@ WARM = (
     + TRACE
     + """
 with Engine.open(Options(workspace={workspace!r}, index={index!r}, provider="scripted")) as engine:
-    engine.sync()
-    engine.search("router")
+    # Older checkouts have these methods on the engine itself.
+    sync, search = getattr(engine, "indexer", engine).sync, getattr(engine, "queries", engine).search
+    sync()
+    search("router")
     begin(); sys.setprofile(profile)
-    engine.search("vlan on the router")
+    search("vlan on the router")
     sys.setprofile(None); end()
 """
 )

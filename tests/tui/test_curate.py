@@ -311,7 +311,7 @@ def test_a_secret_stands_in_no_title_but_in_the_note(app: MemoryApp, workspace: 
         title = next(line for line in shown if "Remember in" in line)
         assert "password: ***" in title
         assert app.engine is not None
-        assert secret not in app.engine.curator.history(LOG)[0].title
+        assert secret not in app.engine.notes.curator.history(LOG)[0].title
 
     drive(app, steps)
 
@@ -450,7 +450,7 @@ def test_changes_that_do_not_touch_are_both_kept(app: MemoryApp, workspace: Path
 def test_one_session_of_the_editor_leaves_one_draft_and_none_when_it_is_saved(app: MemoryApp, workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         assert app.engine is not None
-        drafts = app.engine.curator.drafts
+        drafts = app.engine.notes.curator.drafts
         note = workspace / LOG
         await to_editor(pilot, LOG, LINE)
         await press(pilot, "end")
@@ -461,7 +461,7 @@ def test_one_session_of_the_editor_leaves_one_draft_and_none_when_it_is_saved(ap
             await press(pilot, "ctrl+s")
             assert isinstance(app.screen, Resolve)
             (draft,) = drafts()
-            mine = app.engine.curator.change_of(draft).files[0].after
+            mine = app.engine.notes.curator.change_of(draft).files[0].after
             assert mine is not None
             assert f" MINE{number}\n" in mine.decode()
             await press(pilot, "escape")
@@ -488,9 +488,9 @@ def test_a_draft_goes_with_the_text_that_is_thrown_away(app: MemoryApp, workspac
         note = workspace / LOG
         note.write_text(note.read_text("utf-8").replace("no lock left behind.", "THEIRS"), "utf-8")
         await press(pilot, "ctrl+s", "escape")
-        assert len(app.engine.curator.drafts()) == 1
+        assert len(app.engine.notes.curator.drafts()) == 1
         await press(pilot, "escape", "y")
-        assert app.engine.curator.drafts() == ()
+        assert app.engine.notes.curator.drafts() == ()
 
     drive(app, steps)
 

@@ -356,7 +356,7 @@ def test_what_changed_meanwhile_is_not_touched(app: MemoryApp, workspace: Path) 
         assert "Nothing was written." in said(app)
         assert "2026-02-01" in text_of(app), "it was looked at again"
         assert app.engine is not None
-        assert app.engine.curator.drafts() == ()
+        assert app.engine.notes.curator.drafts() == ()
 
     drive(app, steps)
 
@@ -366,7 +366,7 @@ def test_files_that_change_are_looked_at_again(app: MemoryApp, workspace: Path) 
         await to(pilot, "junk")
         (workspace / "memory/more.md").write_text("- it expires on 2026-01-01 and is not renewed\n")
         assert app.engine is not None
-        app.engine.request_sync()
+        app.engine.indexer.request_sync()
         await until(lambda: queue(app).count("stale date") == 2)
         rows = app.screen.query_one(Suggestions)
         assert rows.suggestion is not None

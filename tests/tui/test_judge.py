@@ -213,9 +213,9 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
         await press(pilot, "t", "j", "l", "l", "l")
         view, engine, tuning = search_of(app), engine_of(app), app.tuning
         assert tuning is not None
-        cases = evaluate.collect(engine.gather, book)
+        cases = evaluate.collect(engine.queries.gather, book)
         expected = evaluate.compare(
-            evaluate.by_question(evaluate.score(cases, engine.settings)),
+            evaluate.by_question(evaluate.score(cases, engine.plan.settings)),
             evaluate.by_question(evaluate.score(cases, tuning.settings)),
         )
         assert view.desk.compared == expected
@@ -243,7 +243,7 @@ def test_what_breaks_is_counted_and_named(workspace: Path) -> None:
         await press(pilot, "escape", "B")
         assert isinstance(app.screen, BookView)
         assert text_of(app).count("broke ") >= len(compared.broke)
-        assert engine.settings.whole("query.maxResults") == 6
+        assert engine.plan.settings.whole("query.maxResults") == 6
 
     drive(app, steps)
 
@@ -255,8 +255,8 @@ def test_questions_are_asked_once_however_often_knobs_turn(workspace: Path) -> N
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         engine, asked = engine_of(app), []
-        real = engine.gather
-        engine.gather = lambda *a, **k: asked.append(a[0]) or real(*a, **k)  # type: ignore[method-assign]
+        real = engine.queries.gather
+        engine.queries.gather = lambda *a, **k: asked.append(a[0]) or real(*a, **k)  # type: ignore[method-assign]
         await press(pilot, "t", "j", "l", "l", "h", "L", "u")
         assert len(asked) == 4
 
@@ -270,14 +270,14 @@ def test_turning_while_questions_are_asked_does_not_ask_them_again(workspace: Pa
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         engine, asked, release = engine_of(app), [], threading.Event()
-        real = engine.gather
+        real = engine.queries.gather
 
         def slow(query: str, *rest: object) -> object:
             asked.append(query)
             assert release.wait(LONG)
             return real(query, *rest)  # type: ignore[arg-type]
 
-        engine.gather = slow  # type: ignore[method-assign, assignment]
+        engine.queries.gather = slow  # type: ignore[method-assign, assignment]
         await strike(pilot, "t", "j")
         await until(lambda: asked)
         await strike(pilot, *"llhl")
@@ -335,9 +335,9 @@ def test_two_profiles_stand_side_by_side(app: MemoryApp) -> None:
         await press(pilot, "c")
         view, engine = app.screen, engine_of(app)
         assert isinstance(view, SidesView)
-        evidence = engine.gather(QUESTION)
+        evidence = engine.queries.gather(QUESTION)
         for side, profile in (("left", "recommended"), ("right", "openclaw-2026.3")):
-            expected = engine.rank(evidence, engine.with_profile(profile)).recalled
+            expected = engine.queries.rank(evidence, engine.plan.with_profile(profile)).recalled
             shown = sorted(
                 (getattr(pair, side) for pair in view._pairs if recalled(getattr(pair, side))),
                 key=lambda candidate: candidate.verdict.place,

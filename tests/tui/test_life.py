@@ -110,7 +110,7 @@ def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
     def until_it_is_left() -> None:
         engine = app.bridge._engine
         assert engine is not None
-        engine._upkeep._writer.closing.wait(LONG)
+        engine.indexer.writer.closing.wait(LONG)
 
     writer = hold_the_first_sync(app, until_it_is_left)
 
@@ -127,7 +127,7 @@ def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
     writer[0].join(LONG)
     assert writer[0].name == "engine-writer"
     assert not writer[0].is_alive()
-    done = app.engine.last_sync
+    done = app.engine.indexer.last_sync
     assert done is None or done.cancelled, "it went on when nobody was there any more"
 
 

@@ -186,7 +186,7 @@ def test_marks_last_until_the_app_is_closed_where_they_are_not_wanted_or_cannot_
         app = pilot.app
         assert isinstance(app, MemoryApp)
         await ask(pilot, "omada router vlan")
-        if app.engine is not None and app.engine.settings.on("recall.marks"):
+        if app.engine is not None and app.engine.plan.settings.on("recall.marks"):
             assert "last until the app is closed" in said(app)
         await press(pilot, "1")
         view = app.screen

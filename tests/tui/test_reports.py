@@ -71,7 +71,7 @@ def test_the_noise_floor_is_measured_and_drawn(workspace: Path) -> None:
         assert isinstance(view, NoiseView)
         assert view.noise is not None
         engine = engine_of(app)
-        expected = noise.measure(noise.ask_all(engine.gather), engine.settings)
+        expected = noise.measure(noise.ask_all(engine.queries.gather), engine.plan.settings)
         assert view.noise.floor == expected
         assert "A hit by words alone scores 0.30 at best, below minScore 0.35" in " ".join(text_of(app).split())
         assert "── minScore 0.35" in text_of(app)
@@ -86,8 +86,8 @@ def test_min_score_moves_on_the_axis_without_another_question(workspace: Path) -
         await ask(pilot, QUESTION)
         await press(pilot, "N")
         engine, asked = engine_of(app), []
-        real = engine.gather
-        engine.gather = lambda *a, **k: asked.append(a) or real(*a, **k)  # type: ignore[method-assign]
+        real = engine.queries.gather
+        engine.queries.gather = lambda *a, **k: asked.append(a) or real(*a, **k)  # type: ignore[method-assign]
         await press(pilot, "h", "h")
         assert "── minScore 0.33" in text_of(app)
         assert trace_of(app).floor == pytest.approx(0.33)
@@ -124,7 +124,7 @@ def test_escape_stops_the_asking(workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         engine, asked, release = engine_of(app), [], threading.Event()
-        real = engine.gather
+        real = engine.queries.gather
 
         def slow(query: str, *rest: object) -> object:
             asked.append(query)
@@ -132,7 +132,7 @@ def test_escape_stops_the_asking(workspace: Path) -> None:
                 assert release.wait(LONG)
             return real(query, *rest)  # type: ignore[arg-type]
 
-        engine.gather = slow  # type: ignore[method-assign, assignment]
+        engine.queries.gather = slow  # type: ignore[method-assign, assignment]
         await strike(pilot, "N")
         await until(lambda: len(asked) == 4)
         await until(lambda: "asking unrelated questions 2 of" in text_of(app))
@@ -158,7 +158,9 @@ def test_what_fades_is_listed_soonest_first_and_can_be_read(workspace: Path) -> 
         assert isinstance(view, FadingView)
         assert view.faded is not None
         engine = engine_of(app)
-        expected = sorted(fading(engine.gather(QUESTION), engine.settings, HORIZON), key=lambda fade: fade.days)
+        expected = sorted(
+            fading(engine.queries.gather(QUESTION), engine.plan.settings, HORIZON), key=lambda fade: fade.days
+        )
         assert list(view.faded.found) == expected
         assert any(fade.days for fade in expected)
         assert f"in {next(fade.days for fade in expected if fade.days)} d, " in text_of(app)
@@ -204,7 +206,7 @@ def test_the_date_knob_shows_what_a_search_on_that_day_gives(workspace: Path, da
             changes=(("sync.watch", "false"), *FADES),
         )
         with Engine.open(options) as then:
-            fresh = then.search(QUESTION)
+            fresh = then.queries.search(QUESTION)
         for ours, theirs in ((shown.recalled, fresh.recalled), (tuple(shown.lost), tuple(fresh.lost))):
             assert [(c.chunk.id, c.score, c.age.age_days) for c in ours] == [
                 (c.chunk.id, pytest.approx(c.score), pytest.approx(c.age.age_days)) for c in theirs
@@ -250,14 +252,14 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
         await press(pilot, "S")
         view, engine = app.screen, engine_of(app)
         assert isinstance(view, SweepView)
-        expected = knob_search.tune(evaluate.collect(engine.gather, book), engine.settings)
+        expected = knob_search.tune(evaluate.collect(engine.queries.gather, book), engine.plan.settings)
         assert view.outcome == expected
         await press(pilot, "a")
         assert app.tuning is not None
         if isinstance(expected, knob_search.Better):
             assert app.tuning.settings == expected.settings
         else:
-            assert app.tuning.settings == engine.settings
+            assert app.tuning.settings == engine.plan.settings
 
     drive(app, steps)
 
@@ -335,7 +337,7 @@ def test_what_was_written_is_as_opened_until_it_is_taken_back(
         assert f"as written{' to openclaw.json' if size == LARGE else ''}" in text_of(app)
         assert "8*" not in text_of(app)
         assert app.engine is not None
-        assert app.engine.with_profile("openclaw-2026.2").whole("query.maxResults") == 8
+        assert app.engine.plan.with_profile("openclaw-2026.2").whole("query.maxResults") == 8
         await press(pilot, "t", *"jjjjjj")
         app.turn(app.tuning.set("query.maxResults", 5))
         await press(pilot, "equals_sign")
@@ -345,7 +347,7 @@ def test_what_was_written_is_as_opened_until_it_is_taken_back(
         await press(pilot, "u")
         await until(lambda: said(app) == "Taken back: openclaw.json is as it was before.")
         assert file.read_text("utf-8") == before
-        assert app.engine.with_profile("openclaw-2026.2").whole("query.maxResults") == 6
+        assert app.engine.plan.with_profile("openclaw-2026.2").whole("query.maxResults") == 6
         assert app.tuning.baseline.title == "as opened"
         await until(lambda: "results 6 -> 8" in text_of(app))
         await press(pilot, "escape")
@@ -361,7 +363,7 @@ def test_a_profile_is_written_with_the_knobs_and_is_as_opened_then(tmp_path: Pat
         await ask(pilot, QUESTION)
         assert app.tuning is not None
         assert app.engine is not None
-        app.turn(app.tuning.to(app.engine.with_profile("openclaw-2026.3")))
+        app.turn(app.tuning.to(app.engine.plan.with_profile("openclaw-2026.3")))
         app.turn(app.tuning.set("query.minScore", 0.2))
         await settled(pilot)
         await press(pilot, "W")

@@ -62,7 +62,7 @@ def test_the_first_line_names_who_compares_the_vectors(
 ) -> None:
     monkeypatch.setattr("memory_tui.index.index_write.VEC0_FROM", least)
     with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as opened:
-        opened.sync()
+        opened.indexer.sync()
         status, found = opened.status(), state.gather(opened).vector
     if not status.vector["available"]:
         pytest.skip("sqlite-vec does not work here")

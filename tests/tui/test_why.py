@@ -76,7 +76,7 @@ def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[
         assert subject is not None
         row = row_of(subject.evidence, hit.chunk.rowid)
         assert row is not None
-        expected = flips(subject.evidence, app.engine.settings, row, app.engine.with_profile)
+        expected = flips(subject.evidence, app.engine.plan.settings, row, app.engine.plan.with_profile)
         assert subject.changes == expected
         assert subject.working == ""
         assert "results 7 (7th)" in text_of(app)
@@ -188,7 +188,7 @@ def test_w_on_a_loser_names_a_word_that_recalls_it(workspace: Path) -> None:
         await press(pilot, "G")
         found = subject.questions[0]
         assert app.engine is not None
-        again = app.engine.rank(app.engine.gather(found.query), app.engine.settings).recalled
+        again = app.engine.queries.rank(app.engine.queries.gather(found.query), app.engine.plan.settings).recalled
         assert again[found.place - 1].chunk == hit.chunk
 
     drive(app, steps)
@@ -391,7 +391,7 @@ def test_after_any_turns_the_list_is_what_a_fresh_search_gives(workspace: Path, 
         await settled(pilot)
         shown, tuning = trace_of(app), app.tuning
         assert tuning is not None
-        fresh = app.engine.rank(later(app.engine.gather(shown.query), tuning.days), shown.settings)
+        fresh = app.engine.queries.rank(later(app.engine.queries.gather(shown.query), tuning.days), shown.settings)
         assert {key: shown.settings.values[key].value for key in TUNE_KEYS} == {
             key: tuning.settings.values[key].value for key in BY_KEY if key in TUNE_KEYS
         }

@@ -72,24 +72,24 @@ class Life:
     def __enter__(self) -> Life:
         self.engine.start()
         self.heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
-        assert self.engine.wait_idle(LONG)
+        assert self.engine.indexer.writer.wait_idle(LONG)
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.engine.close()
 
     def state(self, path: str) -> str:
-        return {root.path: root.state for root in self.engine.roots()}.get(path, "")
+        return {root.path: root.state for root in self.engine.indexer.root_watch.states()}.get(path, "")
 
     def becomes(self, path: str, state: str) -> None:
         self.heard.wait_for(lambda event: isinstance(event, events.RootsChanged) and self.state(path) == state)
 
     def indexed(self) -> set[str]:
-        assert self.engine.wait_idle(LONG)
-        return {row.path for row in self.engine.files() if row.chunks}
+        assert self.engine.indexer.writer.wait_idle(LONG)
+        return {row.path for row in self.engine.notes.files() if row.chunks}
 
     def fresh(self) -> set[str]:
-        return {row.path for row in self.engine.files() if row.state == "fresh"}
+        return {row.path for row in self.engine.notes.files() if row.state == "fresh"}
 
     def comes_back(self, path: str, fresh: set[str]) -> None:
         self.becomes(path, "there")
@@ -125,7 +125,7 @@ def test_a_deleted_workspace_is_told_kept_and_comes_back(workspace: Path, tmp_pa
         assert str(workspace) in notice.message
         assert life.indexed() == ALL
         with pytest.raises(WorkspaceError):
-            life.engine.sync()
+            life.engine.indexer.sync()
         assert life.indexed() == ALL
         answer = memory_search(life.engine, {"query": "printer"}, Manner()).answer
         assert answer["results"][0]["path"] == "MEMORY.md"
@@ -153,11 +153,11 @@ def test_a_deleted_folder_of_notes_is_no_deletion_of_few_notes(tmp_path: Path, c
         before = life.indexed()
         (workspace / "memory").rename(hidden(workspace))
         life.becomes("memory", "gone")
-        life.engine.sync()
+        life.engine.indexer.sync()
         assert life.indexed() == before
         assert life.engine.status().freshness.shrink is not None
         assert life.fresh() == {"MEMORY.md"}
-        life.engine.accept_shrink()
+        life.engine.indexer.sync(reason="accept", accept_shrink=True)
         assert life.indexed() == {"MEMORY.md"}
         life.becomes("memory", "")
 
@@ -171,8 +171,8 @@ def test_one_of_several_extra_paths(workspace: Path, extra: Path, tmp_path: Path
         assert life.fresh() == everything
         extra.rename(hidden(extra))
         life.becomes("../vault", "gone")
-        assert [root.path for root in root_state.lost(life.engine.roots())] == ["../vault"]
-        life.engine.sync()
+        assert [root.path for root in root_state.lost(life.engine.indexer.root_watch.states())] == ["../vault"]
+        life.engine.indexer.sync()
         assert life.indexed() == everything
         assert life.fresh() == everything - {"../vault/tea.md"}
         hidden(extra).rename(extra)
@@ -185,7 +185,7 @@ def test_a_link_in_place_of_an_extra_path_forgets_nothing(workspace: Path, extra
         extra.rename(hidden(extra))
         extra.symlink_to(hidden(extra))
         life.becomes("../vault", "unreadable")
-        life.engine.sync()
+        life.engine.indexer.sync()
         assert life.indexed() == everything
         assert life.fresh() == ALL
 
@@ -200,7 +200,7 @@ def test_a_single_note_as_extra_path_is_saved_by_replacing_it_without_alarm(work
             beside.replace(note)
             life.heard.wait_for(lambda event: isinstance(event, events.FileIndexed))
             life.heard.events.clear()
-        assert life.engine.wait_idle(LONG)
+        assert life.engine.indexer.writer.wait_idle(LONG)
         assert life.state("../vault/tea.md") == "there"
         assert not [e for e in life.heard.events[before:] if isinstance(e, events.RootsChanged)]
 
@@ -218,17 +218,18 @@ from memory_tui.core import events
 said = []
 engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"), said.append)
 engine.start()
-assert engine.wait_idle(60)
+assert engine.indexer.writer.wait_idle(60)
 for line in sys.stdin:
     wanted = line.strip()
     end = time.monotonic() + 60
-    while time.monotonic() < end and {r.path: r.state for r in engine.roots()}["."] != wanted:
+    while time.monotonic() < end and {r.path: r.state for r in engine.indexer.root_watch.states()}["."] != wanted:
         time.sleep(0.02)
     while time.monotonic() < end and wanted == "there" and engine.status().freshness.fresh != 4:
         time.sleep(0.02)
     status = engine.status()
-    print(json.dumps({"state": {r.path: r.state for r in engine.roots()}, "fresh": status.freshness.fresh,
-                      "files": status.files, "detail": engine.roots()[0].detail}), flush=True)
+    roots = engine.indexer.root_watch.states()
+    print(json.dumps({"state": {r.path: r.state for r in roots}, "fresh": status.freshness.fresh,
+                      "files": status.files, "detail": roots[0].detail}), flush=True)
 engine.close()
 """
 
@@ -291,7 +292,7 @@ def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path: Path, mounted: Cal
         assert life.fresh() == {"memory/0.md"}
         subprocess.run(["umount", "-l", workspace], check=True)
         life.becomes(".", "another device")
-        life.engine.sync()
+        life.engine.indexer.sync()
         assert life.indexed() == {"memory/0.md"}
         assert life.fresh() == set()
         assert life.state(".") == "another device"
@@ -310,7 +311,7 @@ def test_a_link_that_leads_to_another_device(tmp_path: Path, mounted: Callable[[
         link.unlink()
         link.symlink_to(disk)
         life.becomes(".", "another device")
-        life.engine.sync()
+        life.engine.indexer.sync()
         assert life.indexed() == ALL
         link.unlink()
         link.symlink_to(real)
@@ -360,11 +361,11 @@ def test_the_death_of_the_watcher_is_told_and_it_is_begun_anew(workspace: Path) 
     with Life(workspace) as life:
         kill("watcher")
         life.becomes(".", "watcher stalled")
-        assert {root.state for root in life.engine.roots()} == {"watcher stalled"}
-        assert not life.engine.watching
-        assert "has ended" in life.engine.roots()[0].detail
+        assert {root.state for root in life.engine.indexer.root_watch.states()} == {"watcher stalled"}
+        assert not life.engine.indexer.watcher.on
+        assert "has ended" in life.engine.indexer.root_watch.states()[0].detail
         life.becomes(".", "there")
-        assert life.engine.watching
+        assert life.engine.indexer.watcher.on
         (workspace / "memory" / "after.md").write_text("the new watcher sees this\n")
         life.comes_back(".", ALL | {"memory/after.md"})
 
@@ -382,11 +383,11 @@ def test_a_watcher_that_hangs_is_told(workspace: Path, monkeypatch: pytest.Monke
     with Life(workspace) as life:
         stuck.set()
         life.becomes(".", "watcher stalled")
-        assert not life.engine.watching
+        assert not life.engine.indexer.watcher.on
         stuck.clear()
         go_on.set()
         life.becomes(".", "there")
-        assert life.engine.watching
+        assert life.engine.indexer.watcher.on
 
 
 def test_a_watcher_that_fails_says_why(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,7 +398,7 @@ def test_a_watcher_that_fails_says_why(workspace: Path, monkeypatch: pytest.Monk
         real = watch._View.of
         monkeypatch.setattr(watch._View, "of", fails)
         life.becomes(".", "watcher stalled")
-        assert "ValueError a fault of ours" in life.engine.roots()[0].detail
+        assert "ValueError a fault of ours" in life.engine.indexer.root_watch.states()[0].detail
         assert "ValueError" in life.engine.status().watch_detail
         monkeypatch.setattr(watch._View, "of", real)
         life.becomes(".", "there")
@@ -417,7 +418,7 @@ def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
     with Life(workspace) as life:
         stuck.set()
         life.becomes(".", "unreadable")
-        assert "does not answer" in life.engine.roots()[0].detail
+        assert "does not answer" in life.engine.indexer.root_watch.states()[0].detail
         stuck.clear()
         go_on.set()
         life.becomes(".", "there")

@@ -248,10 +248,10 @@ def look(engine: Engine) -> Callable[[Tell], Looked]:
         # A hundred thousand lines live until the look ends; to look through them for garbage would stop the screen.
         gc.disable()
         try:
-            found = engine.inbox(step, stopped, every=True)
+            found = engine.inbox.examine(step, stopped, every=True)
         finally:
             gc.enable()
-        return Looked(found, engine.decisions.hidden(found, engine.now()), time.monotonic() - begun)
+        return Looked(found, engine.inbox.decisions.hidden(found, engine.now()), time.monotonic() - begun)
 
     return run
 
@@ -271,7 +271,7 @@ def proposed(engine: Engine, one: Suggestion, action: Action) -> Planned:
     """What `action` would change, secrets masked. Raises EditRefused where the notes are not what was looked at."""
     from memory_tui.inbox import examine
 
-    return _masked(examine.change(one, action, engine.curator.plan), _warning(one))
+    return _masked(examine.change(one, action, engine.notes.curator.plan), _warning(one))
 
 
 def _warning(one: Suggestion) -> tuple[str, ...]:
@@ -300,11 +300,11 @@ def applied(engine: Engine, change: Change) -> Done:
     from memory_tui.curate.changes import Conflict
 
     try:
-        return engine.curator.apply(change)
+        return engine.notes.curator.apply(change)
     except Conflict as conflict:
         # A draft is for what somebody wrote; this was only proposed, and will be again.
         if conflict.draft:
-            engine.curator.forget_draft(conflict.draft)
+            engine.notes.curator.forget_draft(conflict.draft)
         raise EditRefused(conflict.message, "It is looked at again.") from conflict
 
 
@@ -312,11 +312,11 @@ def decided(engine: Engine, one: Suggestion, days: float) -> Decision:
     """Put `one` off for `days`, for good where they are infinite, or bring it back where they are 0."""
     until = engine.now() + days * DAY_SECONDS
     if not days:
-        engine.decisions.reopen(one.id)
+        engine.inbox.decisions.reopen(one.id)
     elif until == float("inf"):
-        engine.decisions.keep(one)
+        engine.inbox.decisions.keep(one)
     else:
-        engine.decisions.snooze(one, until)
+        engine.inbox.decisions.snooze(one, until)
     return Decision(one, until if days else 0.0, time.time())
 
 
@@ -325,14 +325,14 @@ def taken_back(engine: Engine, since: float, last: Decision | None, before: floa
 
     A change that was made before `since` is only planned, so that nobody is surprised by it. Raises EditRefused.
     """
-    entries = engine.curator.undoable()
+    entries = engine.notes.curator.undoable()
     if last is not None and (not entries or last.at >= entries[0].at):
         if before == float("inf"):
-            engine.decisions.keep(last.suggestion)
+            engine.inbox.decisions.keep(last.suggestion)
         elif before:
-            engine.decisions.snooze(last.suggestion, before)
+            engine.inbox.decisions.snooze(last.suggestion, before)
         else:
-            engine.decisions.reopen(last.suggestion.id)
+            engine.inbox.decisions.reopen(last.suggestion.id)
         return replace(last, until=before)
     return stepped(engine, "undo", since)
 

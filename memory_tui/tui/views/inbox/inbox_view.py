@@ -514,7 +514,7 @@ class InboxView(QueueView):
     def do_sync(self) -> None:
         """Index changed files, and look again."""
         if self.home.engine is not None:
-            self.home.engine.request_sync()
+            self.home.engine.indexer.request_sync()
             self.look()
 
     def do_scroll_down(self) -> None:

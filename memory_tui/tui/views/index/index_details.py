@@ -198,7 +198,7 @@ class StorageView(ListingView):
     @staticmethod
     def gather(engine: Engine) -> Storage:
         """Everything about the file."""
-        return Storage(engine.status(), engine.tables(), engine.estimate())
+        return Storage(engine.status(), engine.queries.tables(), engine.providers.estimate())
 
     def do_again(self) -> None:
         """Measure again."""
@@ -287,7 +287,10 @@ class SessionsView(ListingView):
         now = dt.datetime.fromtimestamp(engine.now(), dt.UTC).astimezone(time_zone(config))
         today = prompt.daily(now.date())
         return Flushes(
-            sessions.near(config), str(sessions.folder(config.agent)), today, (engine.workspace / today).exists()
+            sessions.near(config),
+            str(sessions.folder(config.agent)),
+            today,
+            (engine.plan.roots.workspace / today).exists(),
         )
 
     def do_again(self) -> None:
@@ -367,7 +370,7 @@ class RecallsView(ListingView):
         """The log of this workspace."""
         from memory_tui.recalls import recall_log
 
-        return recall_log.read(recall_log.recall_log_path(engine.workspace))
+        return recall_log.read(recall_log.recall_log_path(engine.plan.roots.workspace))
 
     def do_again(self) -> None:
         """Read the log again."""
@@ -455,7 +458,7 @@ class RecallsView(ListingView):
         def ask(engine: Engine) -> Replay:
             from memory_tui.recalls.rerun import replay
 
-            return replay(engine, entry)
+            return replay(entry, engine.plan.settings, engine.queries.gather)
 
         self.home.bridge.work("replay", ask)
 

@@ -65,10 +65,10 @@ class IndexView(View):
             return
 
         def turn() -> str:
-            if engine.paused:
-                engine.resume()
+            if engine.indexer.paused:
+                engine.indexer.resume()
                 return "Indexing goes on."
-            engine.pause()
+            engine.indexer.pause()
             return "Indexing is paused: what is done stays done, searches go on, z lets it go on."
 
         self.home.bridge.tell(turn)
@@ -82,7 +82,7 @@ class IndexView(View):
             return
 
         def accept() -> str:
-            report = engine.accept_shrink()
+            report = engine.indexer.sync(reason="accept", accept_shrink=True)
             return f"{plural(report.removed, 'note')} forgotten."
 
         def answer(yes: bool | None) -> None:
@@ -101,10 +101,10 @@ class IndexView(View):
         engine = self.home.engine
         if engine is None:
             return
-        on = not engine.watching
+        on = not engine.indexer.watcher.on
 
         def switch() -> str:
-            engine.set_watching(on)
+            engine.indexer.watcher.switch(on)
             return (
                 "The watcher is on: saved files are indexed by themselves."
                 if on
@@ -115,7 +115,7 @@ class IndexView(View):
 
     def do_reindex(self) -> None:
         """Find out what it costs, then ask."""
-        self.home.bridge.work("estimate", lambda engine: engine.estimate())
+        self.home.bridge.work("estimate", lambda engine: engine.providers.estimate())
 
     def work_done(self, done: Done, /) -> None:
         """What indexing everything anew costs; nothing is indexed before the answer."""
@@ -143,7 +143,7 @@ class IndexView(View):
 
     def _reindex(self, yes: bool | None) -> None:
         if yes and self.home.engine is not None:
-            self.home.engine.request_sync("force", force=True)
+            self.home.engine.indexer.request_sync("force", force=True)
             self.say("Everything is being indexed anew.")
 
 

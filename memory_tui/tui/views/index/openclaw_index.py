@@ -136,7 +136,7 @@ class ComparedFiles(RowList):
 def _compare(engine: Engine) -> Comparison | TheirProblem:
     from memory_tui.openclaw.compare import compare_configured
 
-    return compare_configured(engine.plan.config, engine.settings, engine.plan.roots)
+    return compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
 
 
 class CompareView(View):

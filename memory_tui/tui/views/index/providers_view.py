@@ -59,8 +59,8 @@ class SupplyView(ListingView):
     @staticmethod
     def gather(engine: Engine) -> Supply:
         """Everything about who makes the vectors."""
-        embedding = engine.embedding
-        return Supply(engine.status(), embedding.proposal, embedding.forecast(), embedding.agreements())
+        embedding = engine.providers
+        return Supply(engine.status(), embedding.chain.proposal, embedding.forecast(), embedding.approvals.every())
 
     def more_context(self) -> dict[str, bool]:
         """Whether a provider waits for the person's word."""
@@ -80,7 +80,7 @@ class SupplyView(ListingView):
             return
         name = "" if link is None else link.name
         self.say(f"Asking {name or 'the provider'} ...")
-        self.home.bridge.work("try out", lambda engine: engine.embedding.try_out(name))
+        self.home.bridge.work("try out", lambda engine: engine.providers.chain.try_out(name))
 
     def _link(self) -> LinkState | None:
         found, key = self._found, self.query_one(Rows).key
@@ -99,7 +99,7 @@ class SupplyView(ListingView):
 
         def answer(yes: bool | None) -> None:
             if yes:
-                self.home.bridge.work("consent", lambda engine: engine.embedding.agree(name))
+                self.home.bridge.work("consent", lambda engine: engine.providers.approve(name))
 
         what = "the texts of all notes"
         if sent is not None:
@@ -116,12 +116,12 @@ class SupplyView(ListingView):
 
     def do_revoke(self) -> None:
         """Take every agreement back."""
-        self.home.bridge.work("consent", lambda engine: engine.embedding.revoke())
+        self.home.bridge.work("consent", lambda engine: engine.providers.revoke())
 
     def do_again(self) -> None:
         """Ask a provider that failed again now, and look again."""
         if self.home.engine is not None:
-            self.home.engine.embedding.retry()
+            self.home.engine.providers.retry()
         self.look()
 
     def work_done(self, done: Done, /) -> None:

@@ -71,10 +71,10 @@ class Moves(RowList):
 
     PLACES: ClassVar[tuple[str, ...]] = ("list",)
 
-    def __init__(self) -> None:
+    def __init__(self, sentence: str) -> None:
         super().__init__(id="moves")
         self._moves: tuple[Move, ...] = ()
-        self._said = ""
+        self._said = sentence
 
     def show(self, moves: tuple[Move, ...], said: str = "") -> None:
         """List `moves`, or say something where there are none."""
@@ -111,13 +111,23 @@ class Moves(RowList):
 class Impact(Vertical):
     """The question and what becomes of its answer."""
 
+    def __init__(self, asked: str) -> None:
+        super().__init__(id="impact")
+        self._asked = asked
+
     def compose(self) -> ComposeResult:
         """Question above hits."""
         with Horizontal(id="asked"):
             yield Static(" after saving, asked ", markup=False)
-            yield QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
+            box = QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
+            box.value = self._asked
+            yield box
             yield Static("", id="verdict", markup=False)
-        yield Moves()
+        yield Moves(
+            ""
+            if self._asked
+            else "Nothing is watched: ctrl+t asks a question whose answer you see change while you write."
+        )
 
     @property
     def question(self) -> str:
@@ -161,7 +171,7 @@ class EditArea(TextArea):
     PLACES: ClassVar[tuple[str, ...]] = ("editor",)
 
     def __init__(self) -> None:
-        super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent")
+        super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent", read_only=True)
         self.cursor_blink = False
 
     def action_to_start(self) -> None:
@@ -186,6 +196,7 @@ class EditView(View):
     def __init__(self, path: str, line: int) -> None:
         super().__init__()
         self._path, self._line = path, line
+        self._area = EditArea()
         self._before: bytes | None = None
         self._draft: Draft | None = None
         self._beginning = ""
@@ -199,20 +210,13 @@ class EditView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """The text, and what saving it would do."""
-        yield EditArea()
-        yield Impact(id="impact")
+        # What they show at first is given here: a view that is left at once has no children any more when it mounts.
+        yield self._area
+        yield Impact(next((view.question for view in self.home.views if view.question), ""))
 
     def on_mount(self) -> None:
         """Read the note."""
         super().on_mount()
-        area = self.query_one(EditArea)
-        area.read_only = True
-        asked = next((view.question for view in self.home.views if view.question), "")
-        with self.prevent(Input.Changed):
-            self.query_one(QuestionInput).value = asked
-        self.query_one(Impact).say(
-            "" if asked else "Nothing is watched: ctrl+t asks a question whose answer you see change while you write."
-        )
         self._changed()
         self.home.typed_ahead.hold(self)
         self.run("open", partial(note_changes.opened, path=self._path, most=MOST), self._opened, self._not_opened)
@@ -225,7 +229,7 @@ class EditView(View):
         self.home.typed_ahead.let_go(self)
         self._before, shown, self._typing = found.before, found.shown, found.typing
         self._draft, self._beginning = Draft(shown), found.beginning
-        area = self.query_one(EditArea)
+        area = self._area
         text = found.left.text if found.left is not None else found.beginning or self._draft.text
         lines = text.count("\n") + 1
         if lines <= COLOURED and "markdown" in area.available_languages:
@@ -253,12 +257,12 @@ class EditView(View):
     @property
     def unsaved(self) -> bool:
         """Whether something was typed that is not in the note."""
-        return self._draft is not None and self.query_one(EditArea).text != (self._beginning or self._draft.text)
+        return self._draft is not None and self._area.text != (self._beginning or self._draft.text)
 
     @on(TextArea.Changed)
     def _changed(self) -> None:
         state = "  not saved yet" if self.unsaved else ""
-        self.query_one(EditArea).border_title = Content(f"Edit {one_line(self._path)}{state}")
+        self._area.border_title = Content(f"Edit {one_line(self._path)}{state}")
 
     @on(Input.Changed, "#watched")
     @on(TextArea.Changed)
@@ -279,7 +283,7 @@ class EditView(View):
             return
         self._kept = time.monotonic()
         self._turn += 1
-        typing, turn, text, before = self._typing, self._turn, self.query_one(EditArea).text, self._before
+        typing, turn, text, before = self._typing, self._turn, self._area.text, self._before
         self.run("keep", lambda _: typing.keep(turn, text, before), lambda _: None)
 
     def leaving(self) -> str:
@@ -288,7 +292,7 @@ class EditView(View):
             return ""
         self._turn += 1
         try:
-            self._typing.keep(self._turn, self.query_one(EditArea).text, self._before)
+            self._typing.keep(self._turn, self._area.text, self._before)
         except MemoryTuiError as error:
             return one_line(error.message)
         return f"What you typed into {one_line(self._path)} is kept: i on the note brings it back."
@@ -310,7 +314,7 @@ class EditView(View):
         if not self.unsaved:
             impact.say("Nothing is changed yet.")
             return
-        text = self._draft.restored(self.query_one(EditArea).text)
+        text = self._draft.restored(self._area.text)
         self.run(
             "impact",
             partial(note_changes.impact, path=self._path, before=self._before, text=text, query=impact.question),
@@ -329,7 +333,7 @@ class EditView(View):
 
     def do_to_writing(self) -> None:
         """Back to the text."""
-        self.query_one(EditArea).focus()
+        self._area.focus()
 
     def do_save(self) -> None:
         """Write the note."""
@@ -338,7 +342,7 @@ class EditView(View):
         if not self.unsaved and not self._beginning:
             self._leave("Nothing was changed.")
             return
-        text = self._draft.restored(self.query_one(EditArea).text)
+        text = self._draft.restored(self._area.text)
         self._write(partial(note_changes.saved, path=self._path, before=self._before, text=text, draft=self._kept_as))
 
     def _write(self, work: Callable[[Engine], Done]) -> None:
@@ -374,7 +378,7 @@ class EditView(View):
         self.app.push_screen(Resolve(conflict.views[0], f"Your text is kept as draft {error.draft}."), resolved)
 
     def _leave(self, sentence: str) -> None:
-        line = self.query_one(EditArea).cursor_location[0] + 1
+        line = self._area.cursor_location[0] + 1
         self.app.pop_screen()
         self.home.bridge.look()
         self.home.edited(self._path, line, sentence)
@@ -384,8 +388,8 @@ class EditView(View):
         if self._writing:
             self.say("The note is being written.")
             return True
-        if self.focused is not self.query_one(EditArea):
-            self.query_one(EditArea).focus()
+        if self.focused is not self._area:
+            self._area.focus()
             return True
         if not self.unsaved:
             self.app.pop_screen()

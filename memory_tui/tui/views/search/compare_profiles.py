@@ -103,7 +103,7 @@ class SidesView(View):
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return []
-        found = [Side(name, engine.with_profile(name), tuning.days) for name in profiles.PROFILES]
+        found = [Side(name, engine.plan.with_profile(name), tuning.days) for name in profiles.PROFILES]
         if tuning.tuned:
             found.append(Side("as tuned", tuning.settings, tuning.days))
         base = tuning.baseline
@@ -116,7 +116,7 @@ class SidesView(View):
         if engine is None or not sides:
             return
         left, right = (sides[at % len(sides)] for at in self._at)
-        traces = [engine.rank(dated(self._evidence, side.days), side.settings) for side in (left, right)]
+        traces = [engine.queries.rank(dated(self._evidence, side.days), side.settings) for side in (left, right)]
         self._traces = traces[0], traces[1]
         self._pairs = pairs(*self._traces)
         both = sum(recalled(pair.left) and recalled(pair.right) for pair in self._pairs)

@@ -73,7 +73,7 @@ class Turning(View):
         """Rank the same evidence under the knobs as they are now."""
         tuning, engine = self.home.tuning, self.home.engine
         if tuning is not None and engine is not None and self._answer is not None:
-            self._answer = Answer.of(engine.rank, self._answer.evidence, tuning, self._answer)
+            self._answer = Answer.of(engine.queries.rank, self._answer.evidence, tuning, self._answer)
             self.relist(keep=keep)
         else:
             self.show_knobs()
@@ -95,7 +95,7 @@ class Turning(View):
         if tuning is None or engine is None:
             return
         if key == "profile":
-            self.home.turn(tuning.to(engine.with_profile(str(value))))
+            self.home.turn(tuning.to(engine.plan.with_profile(str(value))))
         else:
             self.home.turn(tuning.set(key, value))
 

@@ -141,7 +141,7 @@ class SearchView(Explaining):
         same = evidence.query == self._asked
         self._cut = self._cut if same else None
         self._asked = evidence.query
-        self._answer = Answer.of(engine.rank, evidence, tuning)
+        self._answer = Answer.of(engine.queries.rank, evidence, tuning)
         self.relist(keep=same)
 
     def relist(self, *, keep: bool) -> None:
