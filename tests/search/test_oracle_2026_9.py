@@ -109,7 +109,7 @@ def opened(name: str, workspaces: Mapping[str, Path], place: Path) -> Engine:
         changes=tuple(changes.items()),
     )
     engine = Engine.open(options)
-    engine.sync()
+    engine.indexer.sync()
     order = RELEASE / (recorded["indexOf"] or name) / "chunks.jsonl"
     if order.is_file():
         rewrite(place / "index.sqlite", plan(options).roots, [row["path"] for row in lines(order)])
@@ -216,9 +216,9 @@ def test_answers_are_those_of_the_real_program(name: str, workspaces: Mapping[st
     ):
         corpus = Corpus.load(store)
         for item in lines(RELEASE / name / "queries.jsonl"):
-            evidence = engine.gather(item["query"], by_words=bool(recorded["options"].get("lexicalOnly")))
+            evidence = engine.queries.gather(item["query"], by_words=bool(recorded["options"].get("lexicalOnly")))
             evidence = replace(evidence, lexical=replace(evidence.lexical, active=active))
-            trace = engine.rank(in_their_order(evidence, corpus, store), engine.settings)
+            trace = engine.queries.rank(in_their_order(evidence, corpus, store), engine.plan.settings)
             ours = [result(hit, trace) for hit in trace.recalled]
             if found := differs(ours, [expected(hit, texts, mtimes) for hit in item["results"]]):
                 wrong.append((item["id"], item["query"][:60], found))
