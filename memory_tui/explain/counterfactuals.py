@@ -26,7 +26,7 @@ from memory_tui.explain.why_not import WhyNot
 from memory_tui.search.evidence import Evidence, Flags, Rows
 from memory_tui.search.formulas import Floats
 from memory_tui.search.gate import pass_gate
-from memory_tui.search.rank import mmr_tokens, rank, varied
+from memory_tui.search.rank import can_rank, mmr_tokens, rank, varied
 from memory_tui.search.score import (
     Components,
     Rules,
@@ -114,7 +114,7 @@ class Replay:
                 mode,
                 parts,
                 keyword_hits(small, parts),
-                Similarity(lambda: [self._words(rules, row) for row in parts.rows.tolist()]),
+                Similarity(len(parts.rows), lambda i: self._words(rules, int(parts.rows[i]))),
             )
         return self._fields[key]
 
@@ -337,6 +337,9 @@ class _Search:
         best: tuple[tuple[float, ...], Scalar, Standing] | None = None
         moved = False
         values = outwards(knob, self.settings.values[knob.key].value)
+        if knob.choices:
+            # An index is cut for some of the profiles; the others have evidence of their own.
+            values = (name for name in values if can_rank(self.evidence, str(name)))
         while batch := list(islice(values, _BATCH)):
             standings = self.replay.standings(self.row, [self._with(knob, value) for value in batch])
             for value, standing in zip(batch, standings, strict=True):

@@ -18,7 +18,17 @@ from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Lexical, TermSearch
 from memory_tui.search.keyword import Matcher
 from memory_tui.search.path_search import PathIndex
-from memory_tui.search.rules_2026_9 import LIMIT, NO_BOOST, Boost, Hit, boost, boosted, limited, merged
+from memory_tui.search.rules_2026_9 import (
+    LIMIT,
+    NO_BOOST,
+    Boost,
+    Hit,
+    boost,
+    boosted,
+    limited,
+    merged,
+    merged_and_limited,
+)
 from memory_tui.workspace.annotations import Annotations
 
 
@@ -28,6 +38,9 @@ class Known:
 
     paths: PathIndex
     said: Mapping[int, Annotations]
+    uuid: str
+    distinct: dict[int, int]
+    """How many different words chunks have, by rowid, as far as anybody asked."""
 
 
 _known: WeakKeyDictionary[Corpus, Known] = WeakKeyDictionary()
@@ -44,7 +57,9 @@ def known(store: Store, corpus: Corpus, *, trigram: bool) -> Known:
         }
         others = (other.paths for other in list(_known.values()))
         same = next((paths for paths in others if paths.is_of(corpus.files) and paths.trigram == trigram), None)
-        found = _known[corpus] = Known(same or PathIndex(corpus.files, trigram=trigram), said)
+        counted = next((other.distinct for other in list(_known.values()) if other.uuid == corpus.uuid), {})
+        paths = same or PathIndex(corpus.files, trigram=trigram)
+        found = _known[corpus] = Known(paths, said, corpus.uuid, counted)
     return found
 
 
@@ -77,7 +92,7 @@ class _Search:
         lists = [first]
         terms = self.terms(first)
         lists += [self.one(term) for term in terms]
-        hits = limited(merged(lists)) if terms else first
+        hits = limited(merged(lists))
         plan = self.searches[0].plan
         return Lexical(
             plan, tuple(self.searches), tuple(hits), self.seen.said, self.levels, self.matcher.corpus.files.mtimes
@@ -102,7 +117,7 @@ class _Search:
         self.searches.append(
             TermSearch(query, side.plan, len(side.postings.rows), len(bodies), len(paths), side.frequency)
         )
-        return limited(merged([bodies, paths]))
+        return merged_and_limited([bodies, paths])
 
     def bodies(self, rows: Sequence[int], bm25: Sequence[float], term: int, *, is_matched: bool) -> list[Hit]:
         """The chunks `rows`, whose text was found, with their boosts."""
@@ -151,7 +166,11 @@ class _Search:
             file = int(self.matcher.corpus.file_of[row])
             if file not in self.in_path:
                 self.in_path[file] = rules_2026_9.words_in_path(self.asked, self.matcher.corpus.files.paths[file])
-            found = self.gains[row] = boost(self.asked, self.texts[row], self.in_path[file])
+            text, rowid = self.texts[row], int(self.matcher.corpus.rowids[row])
+            counts = self.seen.distinct
+            if rowid not in counts:
+                counts[rowid] = len(rules_2026_9.words_of(text))
+            found = self.gains[row] = boost(self.asked, text, counts[rowid], self.in_path[file])
         return found
 
     def place(self, row: int) -> tuple[str, int, int, str]:

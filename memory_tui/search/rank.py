@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from memory_tui.core import jsstring, tokens
+from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
 from memory_tui.search import formulas, gate, rules_2026_9
 from memory_tui.search.evidence import Evidence, Flags, Rows, Side
-from memory_tui.search.formulas import Choice
+from memory_tui.search.formulas import Choice, Floats
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.score import (
     Components,
@@ -168,8 +168,29 @@ def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
 
 def varied(parts: Components, scores: Scores, own: Rows, likeness: Similarity, rules: Rules) -> list[Choice]:
     """The steps of MMR over the group `own`: by what orders exactly named notes, else by score."""
-    values = scores.merit[0, own] if len(own) and parts.level[own[0]] else scores.total[0, own]
-    return formulas.mmr(values, lambda i: likeness.row(int(own[i]))[own], rules.mmr_lambda)
+    return formulas.mmr(_valued(parts, scores, own), lambda i: likeness.row(int(own[i]))[own], rules.mmr_lambda)
+
+
+def first_varied(
+    parts: Components,
+    scores: Scores,
+    own: Rows,
+    likeness: Similarity,
+    rules: Rules,
+    enough: Callable[[int], bool],
+) -> list[Choice]:
+    """The first steps of `varied`, until there are `enough`."""
+    items = own.tolist()
+    return formulas.mmr_head(
+        _valued(parts, scores, own),
+        lambda i, j: likeness.of(items[i], items[j]),
+        rules.mmr_lambda,
+        lambda i: enough(items[i]),
+    )
+
+
+def _valued(parts: Components, scores: Scores, own: Rows) -> Floats:
+    return scores.merit[0, own] if len(own) and parts.level[own[0]] else scores.total[0, own]
 
 
 def rank(evidence: Evidence, settings: Settings) -> Trace:
@@ -181,7 +202,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     ranking = _Ranking(evidence, side, mode, rules)
     numbers, decided = ranking.numbers, ranking.decided
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
-    lost = ranking.losers()
+    rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
     nearest, matched = pools(evidence, side, mode, rules.limit)
     best = float(np.max(ranking.scores.total)) if len(numbers.rows) else None
     return Trace(
@@ -200,7 +221,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         floor=decided.floor,
         funnel=_funnel(ranking, len(nearest), matched),
         recalled=recalled,
-        lost=Losers(numbers.rows[ranking.order[lost]].tolist(), lambda i: ranking.candidate(int(lost[i]))),
+        lost=Losers(rows, lambda i: ranking.whole.at_row(rows[i])),
         unsearchable=evidence.unsearchable,
         notices=(
             *(_as_told(notice, rules.profile) for notice in evidence.notices),
@@ -220,6 +241,12 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     )
 
 
+def can_rank(evidence: Evidence, name: str) -> bool:
+    """Whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
+    profile = profiles.get(name)
+    return not profile.exact_paths or not evidence.chunking or evidence.chunking == profile.chunking
+
+
 def _as_told(notice: Notice, profile: Profile) -> Notice:
     """`notice`, of what OpenClaw does otherwise, as it is true of the release."""
     if notice.code != ZERO_VECTOR or not profile.exact_paths:
@@ -237,7 +264,8 @@ def _other_chunks(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
     return (
         Notice(
             "chunking",
-            f"These chunks are cut as OpenClaw {evidence.chunking} cuts them; {profile.title} has other chunks.",
+            f"These chunks are cut as OpenClaw {evidence.chunking} cuts them; {profile.title} has others"
+            f"{', and finds words otherwise' if profile.exact_paths else ''}.",
             f"Open this memory with --profile {profile.name}.",
         ),
     )
@@ -312,7 +340,7 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
 class _Ranking:
     """One ranking: the numbers, the order they give, and who passed; writes out candidates on demand."""
 
-    def __init__(self, evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> None:
+    def __init__(self, evidence: Evidence, side: Side, mode: Mode, rules: Rules, *, whole: bool = False) -> None:
         self.evidence, self.side, self.mode, self.rules = evidence, side, mode, rules
         self.numbers = numbers = components(evidence, side, mode, rules)
         self.scores = scores = score(numbers, [rules])
@@ -323,9 +351,10 @@ class _Ranking:
         # Those over the gate stand in this order where variety changes nothing.
         merit[self.order] = scores.total[0, self.order] if len(ordered) < 2 else -np.arange(len(self.order))
         self.choices: list[MmrPart | None] = [None] * len(self.order)
-        if rules.mmr and len(self.order) > 1:
-            self._diversify(ordered)
         passing = gate.pass_gate(scores.total, numbers, [rules], mode, lambda: keyword_hits(evidence, numbers))
+        self._is_whole = whole or not rules.profile.exact_paths
+        if rules.mmr and len(self.order) > 1:
+            self._diversify(ordered, passing)
         if passing.rescued.any():
             self._put_last(passing.rescued[0])
             merit = merit - passing.rescued[0] * 1e9
@@ -355,18 +384,48 @@ class _Ranking:
         places = np.flatnonzero(left)
         return places[np.argsort(-self.scores.total[0, self.order[places]], kind="stable")]
 
-    def _diversify(self, ordered: list[Rows]) -> None:
-        """Put each group in the order of variety."""
+    @cached_property
+    def whole(self) -> _Ranking:
+        """This ranking with every candidate in its place, where only those that are recalled were put in order."""
+        if self._is_whole:
+            return self
+        return _Ranking(self.evidence, self.side, self.mode, self.rules, whole=True)
+
+    def _diversify(self, ordered: list[Rows], passing: gate.Gate) -> None:
+        """Put each group in the order of variety: of all, or until those that are recalled came."""
         refs = [self.evidence.refs[row] for row in self.numbers.rows.tolist()]
         likeness = self._similarity(refs)
         order: list[int] = []
         self.choices = []
+        last = passing.rescued[0]
+        strict = passing.passed[0] & ~last
+        wanted = [min(self.rules.results, int(np.count_nonzero(strict))), 0]
+        wanted[1] = min(self.rules.results - wanted[0], int(np.count_nonzero(last)))
+
+        def enough(item: int) -> bool:
+            wanted[0] -= bool(strict[item])
+            wanted[1] -= bool(last[item])
+            return max(wanted) <= 0
+
         for own in ordered:
-            for step in varied(self.numbers, self.scores, own, likeness, self.rules):
+            if self._is_whole:
+                steps = varied(self.numbers, self.scores, own, likeness, self.rules)
+            else:
+                going = max(wanted) > 0
+                steps = first_varied(self.numbers, self.scores, own, likeness, self.rules, enough) if going else []
+            for step in steps:
                 twin = refs[int(own[step.nearest])] if step.nearest >= 0 else None
                 order.append(int(own[step.item]))
                 self.choices.append(MmrPart(step.relevance, step.similarity, twin, len(order)))
+        chosen = set(order)
+        order += [item for own in ordered for item in own.tolist() if item not in chosen]
+        self.choices += [None] * (len(order) - len(self.choices))
         self.order = np.array(order)
+
+    def at_row(self, row: int) -> Candidate:
+        """The record of the candidate that stands at `row` of the evidence."""
+        item = int(np.flatnonzero(self.numbers.rows == row)[0])
+        return self.candidate(int(np.flatnonzero(self.order == item)[0]))
 
     def _put_last(self, rescued: Flags) -> None:
         """Move those that are `rescued` behind all others, in their order."""
@@ -381,9 +440,7 @@ class _Ranking:
         key = "similarity", profile.snippet, profile.exact_paths, self.numbers.rows.tobytes()
         found = self.evidence.kept.get(key)
         if not isinstance(found, Similarity):
-            found = self.evidence.kept[key] = Similarity(
-                lambda: [mmr_tokens(profile, texts[ref.rowid]) for ref in refs]
-            )
+            found = self.evidence.kept[key] = Similarity(len(refs), lambda i: mmr_tokens(profile, texts[refs[i].rowid]))
         return found
 
     def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:

@@ -19,12 +19,12 @@ from memory_tui.index.store import Store
 from memory_tui.providers.protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_vec0, distinct, vectors_of
-from memory_tui.search.evidence import Age, Evidence, Rows
+from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.rank import ZERO_VECTOR
 from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
-from memory_tui.workspace import transcripts
+from memory_tui.workspace import chunking_2026_9, transcripts
 from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
 
 MAX_QUERY = 50_000
@@ -182,7 +182,9 @@ def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: s
         notices.append(_cut(different))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, day)
     single = matcher.keywords(asked) if vector is None else None
-    found = lexical.search(matcher, asked)
+    recipe = sources.store.recipe()
+    newest = recipe is not None and recipe.chunking == chunking_2026_9.VERSION
+    found = lexical.search(matcher, asked) if newest else Lexical.none()
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
     cosine = None if vector is None else _cosine(sources, vector, kept, matched)
@@ -233,7 +235,7 @@ def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: s
         recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
         of_named_day=_of_day(dates, day),
         lexical=found,
-        chunking=recipe.chunking if (recipe := sources.store.recipe()) else "",
+        chunking=recipe.chunking if recipe else "",
         lexical_age=Age((now - dates.newest) / _DAY_SECONDS, dates.newest_basis),
         unsearchable=sources.unsearchable,
         notices=tuple(notices),

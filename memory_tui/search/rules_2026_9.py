@@ -23,6 +23,8 @@ MOST_TERMS = 6
 ACTIVE, INACTIVE = 1.15, 0.9
 """Factors of a chunk whose projects are all active, and of one with another project (7.3)."""
 _WORD_SHARE, _TEXT_SHARE, _PATH_WORD, _LENGTH_UNITS, _MOST_LENGTH = 0.45, 0.2, 0.18, 160, 0.18
+_LONG = 160
+"""Characters from which a text gains the most for its length, however they count."""
 
 
 # --- words (6.1, 6.7, 6.8) -----------------------------------------------------------------------------------------
@@ -76,8 +78,11 @@ def path_words(text: str) -> list[str]:
 
 def words_of(text: str) -> frozenset[str]:
     """The distinct words of `text` in lower case (6.2)."""
-    plain = text if text.isascii() else unicodedata.normalize("NFC", text)
-    return frozenset(WORD.findall(plain.lower()))
+    return frozenset(WORD.findall(_lowered(text)))
+
+
+def _lowered(text: str) -> str:
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).lower()
 
 
 # --- the score of words (6.2) --------------------------------------------------------------------------------------
@@ -101,18 +106,32 @@ class Boost:
 NO_BOOST = Boost(0.0, 0.0, 0.0, 0.0)
 
 
-def boost(asked: frozenset[str], text: str, path_hits: int) -> Boost:
-    """What the words `asked` gain a chunk with `text`, in whose path `path_hits` of them stand (6.2)."""
+def boost(asked: frozenset[str], text: str, distinct: int, path_hits: int) -> Boost:
+    """What the words `asked` gain a chunk with `text` of so many `distinct` words, in whose path `path_hits` of them
+    stand (6.2).
+    """
     if not asked:
         return NO_BOOST
-    own = words_of(text)
-    shared = len(asked & own)
+    plain = _lowered(text)
+    shared = sum(_holds(plain, word) for word in asked)
+    length = len(text) if len(text) > _LONG else jsstring.utf16_len(text)
     return Boost(
         _WORD_SHARE * shared / len(asked),
-        _TEXT_SHARE * shared / max(len(own), 1),
+        _TEXT_SHARE * shared / max(distinct, 1),
         _PATH_WORD * path_hits,
-        min(jsstring.utf16_len(text) / _LENGTH_UNITS, _MOST_LENGTH),
+        min(length / _LENGTH_UNITS, _MOST_LENGTH),
     )
+
+
+def _holds(text: str, word: str) -> bool:
+    """Whether `word` is one of the words of `text`."""
+    size, at = len(word), text.find(word)
+    while at >= 0:
+        after = text[at + size : at + size + 1]
+        if not (at and WORD.match(text[at - 1])) and not WORD.match(after):
+            return True
+        at = text.find(word, at + 1)
+    return False
 
 
 def boosted(text_score: float, gain: Boost) -> float:
@@ -122,7 +141,7 @@ def boosted(text_score: float, gain: Boost) -> float:
 
 def words_in_path(asked: Iterable[str], path: str) -> int:
     """How many of the words `asked` stand in `path` (6.2)."""
-    folded = unicodedata.normalize("NFC", path).lower()
+    folded = _lowered(path)
     return sum(word in folded for word in asked)
 
 
@@ -239,11 +258,15 @@ class Hit:
 
 def merged(lists: Iterable[Sequence[Hit]]) -> list[Hit]:
     """One hit a chunk, with the best of what each list knows of it, in order K (6.5)."""
+    return sorted(_united(lists).values(), key=Hit.order)
+
+
+def _united(lists: Iterable[Sequence[Hit]]) -> dict[int, Hit]:
     found: dict[int, Hit] = {}
     for hits in lists:
         for hit in hits:
             found[hit.row] = _both(found[hit.row], hit) if hit.row in found else hit
-    return sorted(found.values(), key=Hit.order)
+    return found
 
 
 def _both(one: Hit, other: Hit) -> Hit:
@@ -261,6 +284,13 @@ def _both(one: Hit, other: Hit) -> Hit:
         gain=best.gain,
         term=best.term,
     )
+
+
+def merged_and_limited(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """`lists` as one, cut to 200 a kind; in any order where nothing is cut (6.6)."""
+    if sum(map(len, lists)) <= LIMIT:
+        return list(_united(lists).values())
+    return limited(merged(lists))
 
 
 def limited(hits: Sequence[Hit]) -> list[Hit]:

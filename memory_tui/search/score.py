@@ -343,16 +343,30 @@ def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
 class Similarity:
     """Jaccard similarity between token sets: shared tokens over all tokens; two empty sets are the same.
 
-    `tokens` makes the sets when the first of them is asked for. May be used by several threads at once.
+    `tokens` makes each of so many sets when it is asked for. May be used by several threads at once.
     """
 
-    def __init__(self, tokens: Callable[[], Sequence[frozenset[str]]]) -> None:
-        self._make = tokens
+    def __init__(self, count: int, tokens: Callable[[int], frozenset[str]]) -> None:
+        self._count, self._make = count, tokens
+        self._tokens: dict[int, frozenset[str]] = {}
         self._known: dict[int, Floats] = {}
 
     @cached_property
     def _sets(self) -> _Sets:
-        return _Sets(self._make())
+        return _Sets([self._of(i) for i in range(self._count)])
+
+    def _of(self, i: int) -> frozenset[str]:
+        found = self._tokens.get(i)
+        if found is None:
+            found = self._tokens[i] = self._make(i)
+        return found
+
+    def of(self, i: int, j: int) -> float:
+        """The similarity of two sets, without the others being made."""
+        one, other = self._of(i), self._of(j)
+        shared = len(one & other)
+        union = len(one) + len(other) - shared
+        return shared / union if union else 1.0
 
     def row(self, i: int) -> Floats:
         """The similarity of set `i` to every set; not to be changed."""
