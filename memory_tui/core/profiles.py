@@ -160,13 +160,6 @@ def get(name: str) -> Profile:
         raise SettingError(f"There is no profile {name!r}.", f"Choose one of {', '.join(PROFILES)}.") from None
 
 
-def meant(name: str, kind: str) -> str:
-    """What `name` comes to beside a configuration of `kind`: `auto` is OpenClaw's profile where that is OpenClaw's."""
-    if name != "auto":
-        return name
-    return OPENCLAW if kind == "openclaw" else OWN
-
-
 def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Value]) -> Settings:
     """Settings under profile `name`: defaults, then `configured`, then the profile's own values, then `chosen`.
 

@@ -1,4 +1,4 @@
-"""Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords one by one, paths, boosts.
+"""Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts.
 
 Nothing here depends on a knob: the list of hits is evidence (sections 6.2 to 6.7 of the profile's specification).
 """

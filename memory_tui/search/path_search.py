@@ -1,4 +1,4 @@
-"""Path search finds notes by the words of their paths, as OpenClaw 2026.9 does with a full-text table of paths.
+"""Path search finds notes by the words of their paths, as OpenClaw 2026.9 does.
 
 The paths of a corpus are few and short, so that they are looked through in memory, with the tokens and the bm25 of
 FTS5 (section 6.4 of the profile's specification).

@@ -190,7 +190,8 @@ def first_varied(
 
 
 def _valued(parts: Components, scores: Scores, own: Rows) -> Floats:
-    return scores.merit[0, own] if len(own) and parts.level[own[0]] else scores.total[0, own]
+    values = scores.merit if len(own) and parts.level[own[0]] else scores.total
+    return values[0][own]
 
 
 def rank(evidence: Evidence, settings: Settings) -> Trace:

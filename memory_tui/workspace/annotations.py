@@ -1,6 +1,6 @@
-"""Annotations are comments in a note that OpenClaw 2026.9 reads: triggers, importance, project.
+"""Annotations are comments in a note that OpenClaw 2026.9 reads.
 
-They are taken out of the text before it is cut into chunks, and steer recall instead (release 2026.9.6, recall
+Triggers, importance and project are taken out of the text before it is cut into chunks, and steer recall instead (release 2026.9.6, recall
 metadata of chunking version 5).
 """
 
