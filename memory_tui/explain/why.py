@@ -191,7 +191,7 @@ def _named(candidate: Candidate, digits: int) -> list[Line]:
     middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
     return [
         Line("order", f"among such notes by (1 + {candidate.hybrid:.3f})/2 = {middle:.3f}{age}{factors}"),
-        Line("path", f"{how}: it counts 1, whatever it holds", "=", 1.0, digits),
+        Line("path", f"{how}: that raises it to 1, whatever it holds", "+", 1.0 - candidate.hybrid, digits),
     ]
 
 

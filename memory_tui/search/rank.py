@@ -190,8 +190,8 @@ def first_varied(
 
 
 def _valued(parts: Components, scores: Scores, own: Rows) -> Floats:
-    values = scores.merit if len(own) and parts.level[own[0]] else scores.total
-    return values[0][own]
+    values: Floats = (scores.merit if len(own) and parts.level[own[0]] else scores.total)[0, own]
+    return values
 
 
 def rank(evidence: Evidence, settings: Settings) -> Trace:

@@ -1,7 +1,7 @@
 """Annotations are comments in a note that OpenClaw 2026.9 reads.
 
-Triggers, importance and project are taken out of the text before it is cut into chunks, and steer recall instead (release 2026.9.6, recall
-metadata of chunking version 5).
+Triggers, importance and project are taken out of the text before it is cut into chunks, and steer recall instead
+(release 2026.9.6, recall metadata of chunking version 5).
 """
 
 from __future__ import annotations

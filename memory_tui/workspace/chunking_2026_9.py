@@ -1,7 +1,7 @@
 """Chunking cuts a note exactly as OpenClaw 2026.9 does.
 
-Curated files are cut entry by entry. Characters weigh 1 to 16 (chunking version 5): a chunk weighs at most 1600, of which 320 are repeated in the next. The
-sizes are fixed. Annotations are taken out first.
+Curated files are cut entry by entry. Characters weigh 1 to 16 (chunking version 5): a chunk weighs at most 1600, of
+which 320 are repeated in the next. The sizes are fixed. Annotations are taken out first.
 """
 
 from __future__ import annotations
