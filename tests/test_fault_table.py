@@ -48,7 +48,7 @@ ROWS: dict[int, Row] = {
             "cli/test_signals.py::test_a_signal_ends_the_app_and_restores_the_terminal",
             "cli/test_signals.py::test_a_signal_ends_a_command_in_one_line",
             "mcp/test_server.py::test_signals_stop_it_at_once",
-            "index/test_locks.py::test_a_killed_writer_is_succeeded_at_once",
+            "core/test_locks.py::test_a_killed_writer_is_succeeded_at_once",
             "mcp/test_server.py::test_a_client_that_is_gone_in_the_middle_ends_the_server",
             "providers/test_local.py::test_closing_ends_the_process_at_once",
         ),
@@ -74,7 +74,7 @@ ROWS: dict[int, Row] = {
         (
             "index/test_faults.py::test_two_names_of_one_file_are_refused",
             "index/test_faults.py::test_a_link_leads_to_one_lock_and_one_index",
-            "index/test_locks.py::test_two_names_of_one_index_share_its_lock",
+            "core/test_locks.py::test_two_names_of_one_index_share_its_lock",
         ),
     ),
     11: Row(
@@ -98,7 +98,7 @@ ROWS: dict[int, Row] = {
         "the holder of a lock hangs, or its process number is used again",
         (
             "index/test_faults.py::test_a_keeper_that_hangs_is_named_and_stops_nobody",
-            "index/test_locks.py::test_a_process_number_used_again_is_not_the_holder",
+            "core/test_locks.py::test_a_process_number_used_again_is_not_the_holder",
             "demo/test_folders.py::test_a_process_with_the_same_number_is_another_one",
         ),
     ),

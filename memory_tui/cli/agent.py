@@ -16,14 +16,15 @@ from memory_tui.core.errors import MemoryTuiError, PathRefused, QueryError, Sett
 if TYPE_CHECKING:
     from memory_tui.curate.budget import Host
     from memory_tui.engine.engine import Engine
-    from memory_tui.hosts.claude_code import Event
+    from memory_tui.hosts.claude_code import HookCall
     from memory_tui.openclaw import flush
-    from memory_tui.openclaw.prompt import Opening
+    from memory_tui.openclaw.prompt import OpeningNote
     from memory_tui.plan import Choices
     from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import Replay
+    from memory_tui.recalls.rerun import Rerun
 
 _PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
+_SWITCHES = ("read_only", "log_recalls", "no_prompts", "no_resources")
 
 
 def add_server(command: Declare) -> None:
@@ -46,6 +47,8 @@ def add_server(command: Declare) -> None:
         action="store_true",
         help="write down what agents ask and get, on this machine only (or recall.log=true)",
     )
+    served.add_argument("--no-prompts", action="store_true", help="offer no prompts (some hosts make tools of them)")
+    served.add_argument("--no-resources", action="store_true", help="offer no resources (the same)")
     served.add_argument(
         "--print-config",
         nargs="?",
@@ -68,15 +71,12 @@ def add_server(command: Declare) -> None:
 def _mcp(given: argparse.Namespace) -> int:
     if hasattr(given, "print_config"):
         return _print_config(given)
-    from memory_tui.mcp import sdk
-
     if sys.stdin.isatty():
         sys.stderr.write(
             "memory-tui: an agent starts this and speaks MCP to it; --print-config prints the entry for "
             "yours. Ctrl+C ends it.\n"
         )
-    sdk.load()
-    from memory_tui.mcp.host import Host, Wishes
+    from memory_tui.mcp.host import ServedMemory, ServerOptions
     from memory_tui.mcp.server import serve
 
     def open_memory() -> Engine:
@@ -85,13 +85,15 @@ def _mcp(given: argparse.Namespace) -> int:
         return Engine.open(options(given))
 
     serve(
-        Host(
+        ServedMemory(
             open_memory,
-            Wishes(
+            ServerOptions(
                 citations=getattr(given, "citations", None),
                 session_key=getattr(given, "session_key", ""),
                 max_injected_chars=getattr(given, "max_chars", None),
                 log=True if hasattr(given, "log_recalls") else None,
+                prompts=not hasattr(given, "no_prompts"),
+                resources=not hasattr(given, "no_resources"),
                 disabled=_disabled(given),
             ),
         )
@@ -137,7 +139,9 @@ def _arguments(given: argparse.Namespace) -> list[str]:
             words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
     for item in getattr(given, "set", ()):
         words += ["--set", item]
-    return words + [f"--{name.replace('_', '-')}" for name in ("read_only", "log_recalls") if hasattr(given, name)]
+    for extra in options(given).extra:
+        words += ["--extra", str(Path(extra).expanduser().absolute())]
+    return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]
 
 
 # --- the log -------------------------------------------------------------------------------------------------------
@@ -150,14 +154,11 @@ def _recall_log(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     workspace = plan.choose(options(given)).workspace
-    place, marked = recall_log.recall_log_path(workspace), recalled_lines.place(workspace)
+    place, marked = recall_log.recall_log_path(workspace), recalled_lines.marks_path(workspace)
     if hasattr(given, "clear"):
-        as_text.text(
-            [
-                "Deleted." if recall_log.clear(place) else "There is no recall log.",
-                *(["The marks of your own recalls are deleted too."] if recall_log.clear(marked) else []),
-            ]
-        )
+        # The log last: whoever is told that something failed still has it.
+        marks = ["The marks of your own recalls are deleted."] if recall_log.clear(marked) else []
+        as_text.text([*marks, "The recall log is deleted." if recall_log.clear(place) else "There is no recall log."])
         return 0
     log = recall_log.read(place)
     if hasattr(given, "id"):
@@ -174,6 +175,10 @@ def _recall_log(given: argparse.Namespace) -> int:
 
 def _found(log: Log, name: str) -> RecallEntry:
     entry = log.find(name)
+    if entry is None and not log.entries:
+        raise QueryError(
+            "No recall is logged.", "Start the server with memory-tui mcp --log-recalls to have them written down."
+        )
     if entry is None:
         raise QueryError(f"No recall in the log has an id like {name!r}.", "memory-tui recall-log lists them.")
     return entry
@@ -204,7 +209,7 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
     return 0
 
 
-def _why(given: argparse.Namespace, engine: Engine, found: Replay) -> int:
+def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
     from memory_tui.explain import trace_json, why_not
     from memory_tui.explain.counterfactuals import flips, of_answer
     from memory_tui.render import as_text
@@ -246,14 +251,16 @@ def add_hooks(command: Declare) -> None:
     flushed.add_argument("--cli-provider", action="store_true", help="the provider manages its own context")
     flushed.add_argument("--sandboxed", action="store_true", help="the workspace cannot be written")
     flushed.add_argument("--done", action="store_true", help="remember that it was flushed in this cycle")
-    hook = command("hook", "answer a host's hook: session-memory or claude-code")
-    hook.add_argument("name", choices=["session-memory", "claude-code"])
+    hook = command("hook", "answer a host's hook: session-memory, claude-code or codex")
+    hook.add_argument("name", choices=["session-memory", "claude-code", "codex"])
     hook.add_argument("--transcript", metavar="FILE", help="session-memory: the conversation")
     hook.add_argument("--session", metavar="ID", help="session-memory: session id")
     hook.add_argument("--key", metavar="KEY", help="session-memory: session key")
     hook.add_argument("--reason", metavar="TEXT", help="session-memory: what ended it, such as /new")
     hook.add_argument("--messages", type=positive, metavar="N", help="how many messages (default: as configured)")
-    hook.add_argument("--settings", action="store_true", help="claude-code: print what its settings.json needs")
+    hook.add_argument(
+        "--settings", action="store_true", help="print what settings.json of Claude Code, hooks.json of Codex needs"
+    )
 
 
 # --- prompt --------------------------------------------------------------------------------------------------------
@@ -286,7 +293,7 @@ def _prompt(given: argparse.Namespace) -> int:
     return 0
 
 
-def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[Opening, ...]:
+def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
     from dataclasses import replace
 
     from memory_tui.curate import budget
@@ -303,7 +310,7 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
     return tuple(replace(note, text=text, cut=text != note.text) for note in found for text in [_kept(note, host)])
 
 
-def _kept(note: Opening, host: Host) -> str:
+def _kept(note: OpeningNote, host: Host) -> str:
     from memory_tui.curate import budget
 
     return budget.kept(note.text, host, Path(note.path).name)
@@ -343,9 +350,9 @@ def _flush(given: argparse.Namespace) -> int:
     session = getattr(given, "session", "") or (transcript.stem if transcript else "")
     if not session:
         return _every(choices, given)
-    kept = sessions.kept_of(choices.agent, session, transcript)
+    kept = sessions.facts_of(choices.agent, session, transcript)
     if hasattr(given, "done"):
-        sessions.State(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
+        sessions.FlushMarks(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
         if hasattr(given, "json"):
             as_text.data({"session": session, "done": True})
         return 0
@@ -353,7 +360,7 @@ def _flush(given: argparse.Namespace) -> int:
     window = getattr(given, "context_window", 0) or sessions.window_of(choices.config, getattr(given, "model", ""))
     asked = _session(given, kept, transcript, flush.threshold(window, rules))
     may_write = not hasattr(given, "sandboxed") and sessions.writable(choices.config, session)
-    run = flush.Run(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
+    run = flush.AgentRun(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
     decision = flush.decide(rules, asked, run, window)
     turn = _turn(rules, choices, given) if decision.flush else None
     if hasattr(given, "json"):
@@ -369,7 +376,7 @@ def _session(given: argparse.Namespace, kept: object, transcript: Path | None, l
 
     from memory_tui.openclaw import flush, sessions
 
-    known = kept if isinstance(kept, sessions.Kept) else sessions.Kept()
+    known = kept if isinstance(kept, sessions.SessionFacts) else sessions.SessionFacts()
     if hasattr(given, "compactions"):
         known = replace(known, compactions=given.compactions)
     if hasattr(given, "tokens"):
@@ -386,7 +393,7 @@ def _session(given: argparse.Namespace, kept: object, transcript: Path | None, l
     )
 
 
-def _turn(rules: flush.Rules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
+def _turn(rules: flush.FlushRules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
     from memory_tui.openclaw import flush
 
     now = _now(choices, given)
@@ -423,7 +430,7 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
 
 
 def _hook(given: argparse.Namespace) -> int:
-    return _session_memory(given) if given.name == "session-memory" else _claude_code(given)
+    return _session_memory(given) if given.name == "session-memory" else _coding_agent(given)
 
 
 def _session_memory(given: argparse.Namespace) -> int:
@@ -463,12 +470,16 @@ def _saved(
     return session_note.save(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 
-def _claude_code(given: argparse.Namespace) -> int:
+def _coding_agent(given: argparse.Namespace) -> int:
+    """A hook of Claude Code, or of Codex, which calls hooks in the same way."""
     from memory_tui.hosts import claude_code
     from memory_tui.render import as_text
 
     if hasattr(given, "settings"):
-        as_text.data(claude_code.settings())
+        from memory_tui.hosts import client_entries, codex
+
+        events = codex.EVENTS if given.name == "codex" else claude_code.EVENTS
+        as_text.data(client_entries.hooks(events, given.name, _arguments(given)))
         return 0
     try:
         happened = claude_code.event(sys.stdin.read())
@@ -479,12 +490,15 @@ def _claude_code(given: argparse.Namespace) -> int:
         # Exit code 2 would stop what the host was about to do; a note that cannot be read is no reason for that.
         print(f"memory-tui: {error.message}", file=sys.stderr)  # noqa: T201
         return 1
-    if answer:
+    if isinstance(answer, str):
+        as_text.text([answer])
+    elif answer:
         as_text.data(answer)
     return 0
 
 
-def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
+def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object] | str:
+    """What the host is told: a record, or text for the prompt of its summariser."""
     from memory_tui.hosts import claude_code
     from memory_tui.openclaw import prompt as prompts
     from memory_tui.recalls import recalled_lines
@@ -499,7 +513,9 @@ def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
             return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
         if happened.name == "PreCompact":
             file = prompts.daily(_now(engine.plan, given).date())
-            return claude_code.reminder(file, (engine.plan.roots.workspace / file).exists())
+            written = (engine.plan.roots.workspace / file).exists()
+            answer = claude_code.reminder if given.name == "codex" else claude_code.kept_in_summary
+            return answer(file, written)
         if happened.transcript is not None:
             _saved(engine, given, happened.transcript, happened.session, happened.why)
     return {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.cli import provider
-from memory_tui.cli.common import Declare, Run, at_least, opened, options, positive, spoken
+from memory_tui.cli.common import Declare, Run, at_least, opened, options, positive, question_of, spoken
 from memory_tui.core.errors import IndexUnavailable, LabelError, QueryError, SettingError
 from memory_tui.core.stop_signals import Stopped
 
@@ -101,10 +101,11 @@ def _search(given: argparse.Namespace) -> int:
             for question in _questions(sys.stdin):
                 as_text.line(engine, question, source, explain=hasattr(given, "explain"))
             return 0
-        if not hasattr(given, "query"):
+        query = question_of(given)
+        if query is None:
             raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
         engine.indexer.catch_up()
-        as_text.search(engine, given.query, source, as_json=as_json, explain=hasattr(given, "explain"))
+        as_text.search(engine, query, source, as_json=as_json, explain=hasattr(given, "explain"))
     return 0
 
 
@@ -141,11 +142,13 @@ def _get(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         note = engine.notes.get(given.path, start, getattr(given, "lines", None))
     if start > max(1, note.total_lines):
-        from memory_tui.explain.wording import plural
+        from memory_tui.core.formatting import plural
 
+        if not note.total_lines:
+            raise SettingError(f"{note.path} is empty; there is no line {start:,}.", "Leave --from out.")
         raise SettingError(
             f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",
-            f"Start with a line from 1 to {max(1, note.total_lines):,}.",
+            f"Start with a line from 1 to {note.total_lines:,}.",
         )
     as_text.note(note, as_json=hasattr(given, "json"))
     return 0
@@ -260,6 +263,8 @@ def _why(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.explain.why_not import against_their_index
     from memory_tui.render import as_text
 
+    if question_of(given) is None:
+        raise QueryError("What is the question?", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
     path, line = why_not.parse(given.place)
     answer = engine.queries.why(engine.queries.gather(given.query), path, line)
     if hasattr(given, "openclaw_index"):
@@ -364,7 +369,8 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     cases = evaluate.collect(engine.queries.gather, found) if found.judged else ()
     asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
     floor = noise.measure(asked, engine.plan.settings)
-    hits = [hit.score for hit in engine.queries.search(given.query).recalled] if hasattr(given, "query") else []
+    query = question_of(given)
+    hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
     if hasattr(given, "json"):
         as_text.data({**as_text.record(floor), "results": hits})
     else:
@@ -417,12 +423,14 @@ def _write_qrels(path: str, found: Notebook) -> None:
     from memory_tui.tune import judgments
 
     qrels, topics = judgments.export(found)
-    try:
-        atomic.replace_file(Path(path), qrels.encode("utf-8"), None)
-        atomic.replace_file(Path(f"{path}.topics"), topics.encode("utf-8"), None)
-    except OSError as error:
-        message = f"The qrels cannot be written to {path}: {error.strerror or error}."
-        raise LabelError(message, "Check the path.") from error
+    written = ""
+    for target, text in ((f"{path}.topics", topics), (path, qrels)):
+        try:
+            atomic.replace_file(Path(target), text.encode("utf-8"), None)
+        except OSError as error:
+            message = f"{target} cannot be written: {error.strerror or error}.{written}"
+            raise LabelError(message, "Check the path.") from error
+        written = f" {target} is written."
 
 
 _ASK: dict[str, Callable[[argparse.Namespace, Engine], int]] = {

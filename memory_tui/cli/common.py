@@ -53,6 +53,12 @@ def spoken(text: str) -> str:
         return text
 
 
+def question_of(given: argparse.Namespace) -> str | None:
+    """The question, or None where there is none, or a blank one."""
+    query: str = getattr(given, "query", "")
+    return query if query.strip() else None
+
+
 def agreed(question: str, given: argparse.Namespace) -> bool:
     """Whether a person says yes: by `--yes`, or when asked; nothing, and no terminal to ask on, is no."""
     if hasattr(given, "yes"):

@@ -245,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with stop_signals.raised():
-            given = build_parser().parse_args(_with_command(words))
+            given = _parsed(words)
             return _RUN[given.command](given)
     except stop_signals.Stopped as stopped:
         if sys.stderr.isatty():
@@ -269,6 +269,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ),
             as_json="--json" in words,
         )
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """What `words` ask for. Raises SettingError, which names the help of the command."""
+    parser = build_parser()
+    given, unknown = parser.parse_known_args(_with_command(words))
+    if unknown:
+        shown, command = " ".join(unknown), getattr(given, "command", "")
+        quoted = command == "search" and not any(word.startswith("-") for word in unknown)
+        raise SettingError(
+            f"Unrecognized arguments: {shown}.",
+            (f'Put the question in quotes: memory-tui search "{given.query} {shown}". ' if quoted else "")
+            + f"{parser.prog} {command} --help shows what it takes.",
+        )
+    return given
 
 
 def _speak_utf8() -> None:

@@ -69,6 +69,8 @@ def _provider(given: argparse.Namespace) -> int:
             )
         else:
             as_text.text(_lines(engine, who, links, agreements, revoked, agreed))
+            if hasattr(given, "agree") and agreed is None:
+                as_text.text(embedding.why_agreed(link) for link in links if link.agreed)
             if tried is not None:
                 as_text.text(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
@@ -104,7 +106,10 @@ def _lines(
     ]
     waiting = engine.providers.chain.proposal
     if waiting is not None:
-        lines.append(f"{waiting.name} waits for your word: memory-tui index --dry-run shows what would be sent.")
+        lines.append(
+            f"{waiting.name} needs your approval before it can embed notes: memory-tui index --dry-run shows what "
+            "would be sent."
+        )
     return lines
 
 
@@ -141,7 +146,7 @@ def dry_run(engine: Engine, *, as_json: bool) -> int:
 
 
 def _forecast(found: Forecast) -> list[str]:
-    from memory_tui.explain.wording import plural
+    from memory_tui.core.formatting import plural
 
     where = f"{found.provider} {found.model}".rstrip() + (f" at {found.host}" if found.host else "")
     lines = [

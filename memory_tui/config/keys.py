@@ -6,12 +6,13 @@ only named here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.core.settings import BY_KEY
+from memory_tui.providers import registry
 
 Kind = Literal[
     "knob",
@@ -55,9 +56,14 @@ def _knob(path: str) -> Key:
     return Key(path, "knob", knob.default, knob.help)
 
 
-PROVIDERS = ("auto", "openai", "local", "gemini", "voyage", "mistral", "ollama", "builtin", "scripted", "none")
+PROVIDERS = ("auto", *registry.NAMES)
 NEWER_PROVIDERS = ("bedrock", "deepinfra", "github-copilot", "llama-cpp", "lmstudio", "openai-compatible")
 """What OpenClaw has from 2026.8 on."""
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
 
 _NO_LOCAL = "none here yet: a local model runs with a context of 512 tokens"
 _NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself"
@@ -94,7 +100,7 @@ _SEARCH: tuple[Key, ...] = (
         "remote.batch.enabled",
         "switch",
         False,
-        "leave 256 texts or more to the slow and cheap batch service of openai, gemini or voyage",
+        f"leave 256 texts or more to the slow and cheap batch service of {_alternatives(registry.batching())}",
     ),
     Key("remote.batch.wait", "switch", True, "whether memory-tui index stays until the batch is done"),
     Key("remote.batch.concurrency", "whole", 2, "batches at once", low=1),
@@ -109,7 +115,7 @@ _SEARCH: tuple[Key, ...] = (
     Key(
         "local.modelPath",
         "text",
-        "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf",
+        registry.row("local").model,
         "GGUF file of the local provider",
     ),
     Key("local.modelCacheDir", "path", None, "where downloaded models are kept"),
@@ -269,9 +275,17 @@ FILE: tuple[Key, ...] = (
     _file(_HOOK + "messages", "whole", 15, "how many messages of it", "", low=1),
     _file(_HOOK + "llmSlug", "switch", None, "let a model name the note"),
     *(
-        _file(f"models.providers.{name}.{key}", kind, None, meaning, "")
-        for name in ("openai", "google", "voyage", "mistral", "ollama")
+        _file(f"models.providers.{row.account}.{key}", kind, None, meaning, "")
+        for row in registry.rows()
+        if row.account
         for key, kind, meaning in _SHARED
+    ),
+    _file(
+        "auth.profiles",
+        "any",
+        None,
+        "names, kinds and e-mail addresses of logins",
+        "none here: logins with their keys are read from auth-profiles.json, in the order of auth.order",
     ),
     _file("auth.order", "any", None, "which login of a provider is tried first; only those with an API key embed", ""),
     _file(

@@ -10,21 +10,17 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from memory_tui.config.json5 import Node, Source, parse_json5
 from memory_tui.config.places import expand, state_folder
 from memory_tui.config.secret_refs import FoundSecret
 from memory_tui.core.errors import ConfigError
+from memory_tui.providers import registry
 
 if TYPE_CHECKING:
     from memory_tui.config.model import Config
 
-IDS: Mapping[str, str] = MappingProxyType(
-    {"openai": "openai", "gemini": "google", "voyage": "voyage", "mistral": "mistral", "ollama": "ollama"}
-)
-"""Our name of a provider, and its id below `models.providers` and in auth profiles."""
 _MAX_BYTES = 4 << 20
 
 
@@ -42,8 +38,8 @@ class SharedProvider:
 
 def shared(config: Config, name: str) -> SharedProvider:
     """What `config` says of the provider called `name`; all empty where it is not OpenClaw's, or says nothing."""
-    own_id = IDS.get(name)
-    if own_id is None or config.kind != "openclaw" or config.secrets is None:
+    own_id = registry.row(name).account if name in registry.TABLE else ""
+    if not own_id or config.kind != "openclaw" or config.secrets is None:
         return SharedProvider()
     at = f"models.providers.{own_id}"
     return SharedProvider(

@@ -14,6 +14,7 @@ MemoryTuiError
  |    +-- IndexRefused   what lies in its place is not ours, and stays as it is
  |    +-- IndexEmpty     nothing is in it yet
  |    +-- IndexBusy      another process is writing it
+ +-- StateUnavailable    the state database cannot be read or written
  +-- ProviderError       text could not be turned into vectors
  +-- Cancelled           somebody no longer wants the answer
 """
@@ -129,6 +130,12 @@ class IndexBusy(IndexUnavailable):
     """Another process is writing the index, and what was asked for has to wait for it."""
 
     code = "index_busy"
+
+
+class StateUnavailable(MemoryTuiError):
+    """The state database cannot be read or written."""
+
+    code = "state_unavailable"
 
 
 class ProviderError(MemoryTuiError):

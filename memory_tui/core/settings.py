@@ -82,7 +82,7 @@ KNOBS: tuple[Knob, ...] = (
     Knob("query.hybrid.mmr.lambda", "mmr lambda", 0.7, "1 is relevance alone, 0 is variety alone", 0, 1, 0.05, 0.01),
     Knob("query.hybrid.enabled", "hybrid", True, "add keyword search to vector search"),
     Knob("recency.weight", "recency", 0.02, "most that a fresh note gains over an old one", 0, 0.5, 0.01, 0.005),
-    Knob("dateBoost", "date boost", 0.25, "gain of notes of a day that the query names", 0, 1, 0.05, 0.01),
+    Knob("dateBoost", "date boost", 1.0, "gain of notes of the days that the query names", 0, 1, 0.05, 0.01),
     Knob(
         "chunking.tokens",
         "chunk tokens",

@@ -37,10 +37,9 @@ def quoted(word: str) -> str:
     return '"' + word.replace('"', '""') + '"'
 
 
-def and_query(query: str) -> tuple[tuple[str, ...], str]:
-    """The words of `query` and OpenClaw's FTS5 expression for them: `"a" AND "b"`, empty without any word."""
-    words = tuple(WORD.findall(query))
-    return words, " AND ".join(quoted(word) for word in words)
+def and_query(words: Iterable[str]) -> str:
+    """OpenClaw's FTS5 expression that matches all of `words`: `"a" AND "b"`, empty without any word."""
+    return " AND ".join(quoted(word) for word in words)
 
 
 # --- our own way ---------------------------------------------------------------------------------------------------

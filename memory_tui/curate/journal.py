@@ -22,9 +22,9 @@ from typing import Any, Literal
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import EditRefused, IndexUnavailable
+from memory_tui.core.locks import WriterLock
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.changes import Busy, Change, FileChange, ThreeWay
-from memory_tui.index.locks import WriterLock
 
 KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""

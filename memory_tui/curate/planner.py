@@ -17,12 +17,13 @@ from itertools import pairwise
 from urllib.parse import quote, unquote
 
 from memory_tui.core.errors import EditRefused
+from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate import budget
 from memory_tui.curate import promote as curate_promote
 from memory_tui.curate.atomic_swap import parent
 from memory_tui.curate.budget import Budget, Host
-from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, bare, block_at, edited, end_of
+from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Seen, bare, block_at, edited, end_of
 from memory_tui.curate.links import Link, LinkIndex, Names, links
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
@@ -265,7 +266,7 @@ def follow(change: Change, moves: Mapping[str, str], texts: Mapping[str, bytes],
     ordered = sorted(files.values(), key=lambda file: file.after is None)
     led = len(files) - len(change.files)
     if led:
-        notes.append(f"Links in {led} other note{'s' if led > 1 else ''} follow.")
+        notes.append(f"Links in {plural(led, 'other note')} follow.")
     return replace(change, files=tuple(ordered), notes=tuple(notes))
 
 
@@ -325,13 +326,24 @@ class Planner:
         """The path of the curated note: MEMORY.md, or memory.md where only that is there."""
         return next((name for name in ROOT_NOTES if current(self.roots, name) is not None), ROOT_NOTES[0])
 
-    def spot(self, path: str, first: int, last: int | None = None) -> Spot:
-        """Lines of a note; without `last` the list item or paragraph that line `first` belongs to."""
+    def spot(self, path: str, first: int, last: int | None = None, seen: Seen | None = None) -> Spot:
+        """Lines of a note; without `last` the list item or paragraph that line `first` belongs to.
+
+        With `seen` the numbers are of the lines that a person saw: they are found where they stand now.
+        """
         path = self._stored(path)
         data = current(self.roots, path)
         if data is None:
             raise NoteMissing(f"There is no note {path}.", "Look for its path in the list of files.")
-        texts = Lines.of(data, path).texts()
+        note = Lines.of(data, path)
+        if seen is not None:
+            found_at = seen.now_at(first, last or first, note)
+            if found_at is None:
+                raise EditRefused(
+                    f"{path} was changed at these lines after they were shown.", "Look at them again; nothing was done."
+                )
+            first, last = found_at[0], None if last is None else found_at[1]
+        texts = note.texts()
         if last is None and 1 <= first <= len(texts):
             first, last = block_at(texts, first)
         found = Spot(path, data, first, last if last is not None else first)

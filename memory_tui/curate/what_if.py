@@ -6,16 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.settings import Settings
 from memory_tui.curate.changes import Change
-from memory_tui.index.rebuild import put, trial
-from memory_tui.index.store import Store
 from memory_tui.providers.protocol import Provider
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.rank import rank
-from memory_tui.search.retrieve import Dates, Sources, gather
+from memory_tui.search.retrieve import Dates, SearchContext, gather
 from memory_tui.search.trace import Candidate, Trace
+from memory_tui.source.protocol import ChunkSource, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Effect:
 
 
 def preview(
-    store: Store,
+    trial: Trial,
     change: Change,
     query: str,
     settings: Settings,
@@ -53,22 +51,18 @@ def preview(
 ) -> Effect:
     """The answer to `query` as it is and as it would be after `change`. Takes as long as a search on a cold index.
 
-    `asking` embeds the question, `writing` the new texts; either may be None. Raises IndexUnavailable, Unreadable,
+    `asking` embeds the query, `writing` the new texts; either may be None. Raises IndexUnavailable, Unreadable,
     ProviderError, QueryError, Cancelled.
     """
-    with trial(store) as copy:
-        recipe = copy.recipe()
-        if recipe is None:
-            raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
-        before = _answer(copy, query, settings, now, asking)
-        missing = put(copy, {file.path: file.after for file in change.files}, recipe, writing)
-        after = _answer(copy, query, settings, now, asking)
+    before = _answer(trial.source, query, settings, now, asking)
+    missing = trial.put({file.path: file.after for file in change.files}, writing)
+    after = _answer(trial.source, query, settings, now, asking)
     return Effect(before, after, _moves(before, after), missing)
 
 
-def _answer(store: Store, query: str, settings: Settings, now: float, provider: Provider | None) -> Trace:
-    corpus = Corpus.load(store)
-    return rank(gather(query, Sources(store, corpus, Dates.of(corpus), provider), now), settings)
+def _answer(source: ChunkSource, query: str, settings: Settings, now: float, provider: Provider | None) -> Trace:
+    corpus = Corpus.load(source)
+    return rank(gather(query, SearchContext(source, corpus, Dates.of(corpus), provider), now), settings)
 
 
 def _moves(before: Trace, after: Trace) -> tuple[Move, ...]:

@@ -22,9 +22,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from memory_tui.core import atomic
+from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexUnavailable, WorkspaceError
-from memory_tui.index import locks
 
 SUGGESTED: tuple[str, ...] = (
     "How is the VLAN on the Omada router set up?",

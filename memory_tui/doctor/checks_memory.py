@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.doctor.check import Check, Finding, failed, ok, skipped, warning
-from memory_tui.explain.wording import plural
 from memory_tui.search.formulas import candidate_limit
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _vectors(engine: Engine) -> Finding:
         return warning(
             f"{plural(missing, 'chunk')} of {status.chunks:,} have no vector: meaning cannot find them.", fix
         )
-    return ok(f"All {status.chunks:,} chunks have a vector of {status.vector['dims']} dimensions.")
+    return ok(f"All {status.chunks:,} chunks have a vector of {status.vector.dims} dimensions.")
 
 
 def _identity(engine: Engine) -> Finding:
@@ -108,7 +108,7 @@ def _finds_itself(engine: Engine) -> Finding:
 
 
 def _writer(engine: Engine) -> Finding:
-    from memory_tui.index import locks
+    from memory_tui.core import locks
 
     holder = locks.holder(engine.plan.index)
     if holder is None or not locks.is_alive(holder):
@@ -216,14 +216,14 @@ def _all_read(engine: Engine) -> Finding:
         )
     if left:
         return warning(
-            f"{plural(len(left), 'path')} left out, for instance {left[0].path}: {left[0].detail}",
+            f"{plural(len(left), 'path')} left out, for instance {left[0].path}: {left[0].reason}",
             "memory-tui why-file PATH tells the rule.",
         )
     return ok("Every note could be read, and nothing is left out.")
 
 
 def _roots(engine: Engine) -> Finding:
-    missing = [item.path for item in engine.status().freshness.left_out if "missing root" in item.detail]
+    missing = [item.path for item in engine.status().freshness.left_out if item.rule == "missing root"]
     if missing:
         return warning(f"Not there: {', '.join(missing[:3])}.", "Mount it, or take it out of extraPaths or sources.")
     return ok(f"Every root is there ({1 + len(engine.plan.roots.extra)}).")

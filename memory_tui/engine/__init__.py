@@ -13,6 +13,7 @@
 - root_watch: The root watch examines every root once a second. -> RootWatch
 - scanner: The scanner decides when the notes are scanned: in full, or only what the watcher named. -> Scanner
 - status: The status of a workspace: index, files, provider, why a file is in or out. -> status
+- watch_switch: The watch switch begins the watcher, examines it, begins it anew when it ended. -> WatchSwitch
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
     from memory_tui.plan import Options
 
-__all__ = ["Cancel", "Engine", "Options"]
+__all__ = ["Engine", "Options", "Stop"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
@@ -37,8 +38,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
         from memory_tui.plan import Options
 
         return Options
-    if name == "Cancel":
-        from memory_tui.index.connections import Cancel
+    if name == "Stop":
+        from memory_tui.core.cancel import Stop
 
-        return Cancel
+        return Stop
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from memory_tui import plan as plans
@@ -18,7 +19,7 @@ from memory_tui.core.errors import ProviderError
 from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, ignore
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
-from memory_tui.engine.queries import Queries, said_once
+from memory_tui.engine.queries import Queries, with_provider_notice
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain
 from memory_tui.search.trace import Notice
@@ -27,16 +28,16 @@ from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from memory_tui.curate.curator import Curator
-    from memory_tui.engine.status import FileRow, FileVerdict, Note, Status
+    from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
     from memory_tui.inbox.decisions import Decisions
     from memory_tui.inbox.entries import Suggestion
     from memory_tui.inbox.examine import Tell
     from memory_tui.index.store import Store
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "open_memory"]
 
 # A few megabytes of vectors are multiplied fastest by one thread; more would wait for each other when cores are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -61,11 +62,11 @@ class Notes:
         """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
         return shown(self._plan().roots, path)
 
-    def get(self, path: str, start: int = 1, lines: int | None = None) -> Note:
+    def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
         """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""
         from memory_tui.engine import status
 
-        return status.note(note(self._plan().roots, path), start, lines)
+        return status.note_lines(note(self._plan().roots, path), start, lines)
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""
@@ -88,9 +89,20 @@ class Notes:
 
 
 class Inbox:
-    """The inbox of one engine: what in its notes should be looked at; `plan` is the engine's as it is now."""
+    """The inbox of one engine: what in its notes should be looked at; `plan` is the engine's as it is now.
 
-    def __init__(self, plan: Callable[[], Plan], now: Callable[[], float], notes: Notes, queries: Queries) -> None:
+    `notice` gets what a person should know.
+    """
+
+    def __init__(
+        self,
+        plan: Callable[[], Plan],
+        now: Callable[[], float],
+        notes: Notes,
+        queries: Queries,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._notice = notice
         self._plan = plan
         self._now = now
         self._notes = notes
@@ -101,7 +113,7 @@ class Inbox:
         """What was decided about suggestions without changing a note."""
         from memory_tui.inbox.decisions import Decisions
 
-        return Decisions(self._notes.curator.journal.folder)
+        return Decisions(self._notes.curator.journal.folder, self._notice)
 
     def examine(
         self, progress: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False, *, every: bool = False
@@ -143,7 +155,13 @@ class Engine:
         """Who makes vectors, approvals, and what would be sent."""
         self.notes = Notes(lambda: self.plan, self.indexer, self.queries)
         """Reads, lists, explains and changes notes."""
-        self.inbox = Inbox(lambda: self.plan, self.now, self.notes, self.queries)
+        self.inbox = Inbox(
+            lambda: self.plan,
+            self.now,
+            self.notes,
+            self.queries,
+            lambda text: self._emit(Noticed(time.time(), text)),
+        )
         """What in the notes should be looked at."""
 
     # --- opening and closing ---------------------------------------------------------------------------------------
@@ -187,7 +205,7 @@ class Engine:
 
     def notices(self) -> tuple[Notice, ...]:
         """What a person should know about configuration, index and provider before trusting an answer."""
-        return said_once(self._notices(), self.providers.who())
+        return with_provider_notice(self._notices(), self.providers.who())
 
     def status(self, deep: bool = False) -> Status:
         """The whole state, computed now; `deep` embeds one text with the provider."""
@@ -198,18 +216,16 @@ class Engine:
 
         def read(store: Store) -> Status:
             began = time.monotonic()
-            indexer.index_changes.shown(store)
             seen = reachable(self.plan.roots, store.settled())
             freshness, supplied = indexer.freshness(store, seen), self.providers.supplied(store)
             found = status.status(
                 self.plan,
                 store,
-                seen,
                 freshness,
                 roots=indexer.root_watch.states(),
                 watching=(indexer.watcher.on, indexer.watcher.detail),
                 probe=probe,
-                notices=said_once(self._notices(), supplied.who),
+                notices=with_provider_notice(self._notices(), supplied.who),
                 supplied=supplied,
                 paused=indexer.paused,
             )
@@ -224,7 +240,7 @@ class Engine:
         found += [Notice("index", text) for text in self.indexer.opener.notices]
         lost = root_state.lost(self.indexer.root_watch.states())
         found += [Notice("root", root.detail, root_state.next_step(root)) for root in lost]
-        found += self.indexer.outlook.doubts()
+        found += self.indexer.freshness_check.notices()
         if waiting := self.indexer.batches.waiting:
             found.append(
                 Notice(
@@ -251,3 +267,39 @@ class Engine:
     def _recover(self) -> None:
         for entry in self.notes.curator.recover():
             self._emit(Noticed(time.time(), f"{entry.title}: {entry.reason}."))
+
+
+def open_memory(
+    workspace: str | os.PathLike[str] | None = None,
+    *,
+    listener: Listener = ignore,
+    provider: str = "",
+    config: str | None = None,
+    index: str | None = None,
+    agent: str = "",
+    read_only: bool = False,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> Engine:
+    """Open the notes in `workspace`, index what changed where `sync.onSearch` allows, and return the open engine.
+
+    Without `workspace` it is the current folder or that of the configuration, as for the command line; `settings` are
+    keys and values as `--set` takes them. Close the engine, or use it in a `with` statement. Raises MemoryTuiError.
+    """
+    engine = Engine.open(
+        Options(
+            workspace=None if workspace is None else os.fspath(workspace),
+            config=config,
+            index=index,
+            provider=provider,
+            read_only=read_only,
+            changes=tuple(settings.items()),
+            agent=agent,
+        ),
+        listener,
+    )
+    try:
+        engine.indexer.catch_up()
+    except BaseException:
+        engine.close()
+        raise
+    return engine

@@ -15,6 +15,8 @@ from dataclasses import replace
 from os.path import normpath
 from typing import TYPE_CHECKING, TypeVar
 
+from memory_tui.core import locks
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import (
     Cancelled,
     IndexBusy,
@@ -34,15 +36,15 @@ from memory_tui.core.events import (
     RootsChanged,
     SyncProgress,
 )
-from memory_tui.engine.batch_runner import BatchRunner, followed
+from memory_tui.core.locks import Keeping
+from memory_tui.engine.batch_runner import BatchRunner, combined
 from memory_tui.engine.index_changes import IndexChanges
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answers
 from memory_tui.engine.root_watch import RootWatch
-from memory_tui.engine.scanner import EngineClock, Scanner, Stops
-from memory_tui.index import locks
+from memory_tui.engine.scanner import EngineClock, Scanner
+from memory_tui.engine.watch_switch import WatchSwitch
 from memory_tui.index.connections import Writer
-from memory_tui.index.locks import Keeping
 from memory_tui.providers.chain import NONE
 from memory_tui.search.trace import Notice, Unsearchable
 from memory_tui.workspace import root_state
@@ -60,34 +62,36 @@ if TYPE_CHECKING:
     from memory_tui.providers.protocol import Identity, Provider
 
 _CHEAP_SECONDS = 0.015
-"""A look that takes no longer than this is worth its time before every search."""
+"""A comparison that takes no longer than this is worth its time before every search."""
 _YOUNG_SECONDS = 0.25
-"""A look is not repeated before this has passed."""
+"""A comparison is not repeated before this has passed."""
 
 
-class Outlook:
-    """The last look at disk against the index of one plan; any thread may take another one."""
+class FreshnessCheck:
+    """The last comparison of disk and index of one plan; any thread may make another one."""
 
     def __init__(self, plan: Plan, chain: Chain) -> None:
         self.unsearchable: tuple[Unsearchable, ...] = ()
-        """What a search could not find at the last look, and why."""
-        self.seen: Freshness | None = None
-        """What the last look found."""
+        """What a search could not find at the last comparison, and why."""
+        self.last: Freshness | None = None
+        """What the last comparison found."""
         self._plan = plan
         self._chain = chain
+        self._lost = False
+        """Whether the provider that an index would be made with does not answer."""
         self._at = 0.0
         self._cost = 0.0
 
     @property
     def age(self) -> float:
-        """Seconds since the last look."""
+        """Seconds since the last comparison."""
         return time.monotonic() - self._at
 
-    def put_off(self) -> None:
-        """Count as looked at now: somebody is about to look."""
+    def postpone(self) -> None:
+        """Count as compared now: somebody is about to compare."""
         self._at = time.monotonic()
 
-    def look(self, store: Store, seen: Scan | None = None) -> Freshness:
+    def compare(self, store: Store, seen: Scan | None = None) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
         from memory_tui.index import mass_deletion, schema
         from memory_tui.index import sync as syncing
@@ -112,7 +116,8 @@ class Outlook:
             [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
             + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
         )
-        self.seen, self._at = found, time.monotonic()
+        self._lost = who_answers(store, self._chain, settings).standing in ("failed", "fallback failed")
+        self.last, self._at = found, time.monotonic()
         if seen is None:
             self._cost = self._at - began
         return found
@@ -129,15 +134,15 @@ class Outlook:
             return chain.of_space(has), settings, has
         return chain.provider(), settings, chain.wanted(has if has.dims else None) or has
 
-    def glance(self, store: Store) -> bool:
-        """Look before a search where that is cheap and was not just done; whether notes wait to be indexed."""
+    def compare_if_cheap(self, store: Store) -> bool:
+        """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
         if self._plan.once or self.age < _YOUNG_SECONDS or self._cost > _CHEAP_SECONDS:
             return False
-        return bool(self.look(store).pending)
+        return bool(self.compare(store).pending)
 
-    def doubts(self) -> tuple[Notice, ...]:
+    def notices(self) -> tuple[Notice, ...]:
         """What a person has to decide, or should know, about index and disk."""
-        seen, found = self.seen, []
+        seen, found = self.last, []
         if seen is not None and seen.shrink is not None:
             found.append(
                 Notice(
@@ -150,8 +155,11 @@ class Outlook:
             found.append(
                 Notice(
                     "rebuild",
-                    f"The index was made otherwise ({'; '.join(seen.rebuild)}); it answers until a new one is whole.",
-                    "Run memory-tui index.",
+                    f"Index settings changed ({'; '.join(seen.rebuild)}). The old index is used until the rebuild "
+                    "finishes.",
+                    "It is rebuilt when the provider answers; memory-tui provider --test asks it now."
+                    if self._lost
+                    else "Run memory-tui index.",
                 )
             )
         return tuple(found)
@@ -162,9 +170,9 @@ Outcome = TypeVar("Outcome")
 AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "roots"})
 """Reasons of syncs that only the keeper does."""
 _NAMING = frozenset({"watch", "edit"})
-"""Reasons of syncs that are told what changed; all others look at everything."""
+"""Reasons of syncs that know what changed; all others scan in full."""
 _SWEEP_SECONDS = 2.0
-"""A search looks for changed files when the last look is older than this and nobody is watching."""
+"""A search asks for a scan when the last comparison is older than this and nobody is watching."""
 _YIELD_SECONDS = 10.0
 """A new index that is being made gives way to a save no more often than this."""
 _GOODBYE_SECONDS = 0.4
@@ -175,11 +183,9 @@ class Indexer:
     """The index of one plan, kept as its files are; `emit` hears of everything that happens until `close`."""
 
     def __init__(self, plan: Plan, chain: Chain, approvals: Consents, emit: Callable[[Event], None]) -> None:
-        from memory_tui.index.watch import Watching
-
-        self.first = False
+        self.made_for_query = False
         """Whether the index was made for the question that is asked next."""
-        self.outlook = Outlook(plan, chain)
+        self.freshness_check = FreshnessCheck(plan, chain)
         self.progress: SyncProgress | None = None
         """The last news of the sync that runs; None while none does."""
         self.last_sync: SyncReport | None = None
@@ -196,18 +202,18 @@ class Indexer:
         self._listener = emit
         self.opener = IndexOpener(plan, self._notice)
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
-        self._paused, self._yield = threading.Event(), threading.Event()
-        self._stop = Stops(self.writer.closing, self._paused, self._yield)
+        self._paused, self._yield = Stop(), Stop()
+        self._stop = Stop(self.writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
         self.batches = BatchRunner(
-            chain, self.ask, self._emit, lambda: self.request_sync("batch"), self._provider.manner
+            chain, self.on_writer, self._emit, lambda: self.request_sync("batch"), self._provider.manner
         )
-        self.watcher = Watching(plan, lambda named: self.request_sync("watch", named=named), self._emit)
+        self.watcher = WatchSwitch(plan, lambda named: self.request_sync("watch", named=named), self._emit)
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.index_changes = IndexChanges(lambda: self.opener.path)
         self._scanner = Scanner(plan.roots)
         self._keeping = Keeping(lambda: self.opener.path, self._emit)
-        self._again = False
+        self._retry_later = False
         self._clock = EngineClock(self._tick, self.writer.closing)
         self._yielded = self._synced = 0.0
         self._sync_wanted = False
@@ -220,13 +226,13 @@ class Indexer:
 
     @property
     def speed(self) -> float | None:
-        """Texts that the last sync embedded a second; None where it embedded too few to tell."""
+        """Texts that the last sync embedded a second; None where it embedded too few to measure."""
         last = self.last_sync
         return last.embedded / last.seconds if last and last.embedded >= 100 and last.seconds > 0 else None
 
     def start(self) -> None:
         """Begin to work in the background: index what changed, then watch."""
-        self.batches.resident = True
+        self.batches.resident = self.opener.resident = True
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
         else:
@@ -251,10 +257,11 @@ class Indexer:
         self.writer.close(_GOODBYE_SECONDS)
         self.root_watch.join(_GOODBYE_SECONDS)
         self._keeping.close()
+        self.opener.leave()
 
     # --- the writer ------------------------------------------------------------------------------------------------
 
-    def ask(self, run: Callable[[Store], Outcome]) -> Outcome:
+    def on_writer(self, run: Callable[[Store], Outcome]) -> Outcome:
         """What `run` makes of the write connection, on the writer's thread. Raises what it raises."""
         return self.writer.submit(run).result()
 
@@ -265,27 +272,27 @@ class Indexer:
         """
         self._check_paused()
         started = time.monotonic()
-        report = self.ask(lambda store: self._sync(store, reason, force, accept_shrink))
+        report = self.on_writer(lambda store: self._sync(store, reason, force, accept_shrink))
         if reason == "search" or self.batches.resident:
             return report
-        tally = self.batches.join()
+        results = self.batches.join()
         report = replace(
             report,
-            embedded=report.embedded + tally.embedded,
+            embedded=report.embedded + results.embedded,
             claimed=self.batches.waiting,
             seconds=time.monotonic() - started,
         )
-        if not tally.left:
+        if not results.left:
             return report
-        rest = self.ask(lambda store: self._sync(store, "batch", False, False))
-        return replace(followed(report, rest), seconds=time.monotonic() - started)
+        rest = self.on_writer(lambda store: self._sync(store, "batch", False, False))
+        return replace(combined(report, rest), seconds=time.monotonic() - started)
 
     def request_sync(self, reason: str = "manual", force: bool = False, named: Collection[str] | None = None) -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated.
 
         Nothing but the absolute paths `named` has changed; None for anything.
         """
-        self._scanner.name(named)
+        self._scanner.mark_changed(named)
         with self._lock:
             if self._sync_wanted and not force:
                 return
@@ -328,9 +335,13 @@ class Indexer:
         While another process is writing, or while nothing can be written, the answer is of what is indexed so far, and
         a notice says so. Raises MemoryTuiError where nothing is indexed.
         """
-        self.first = not self.opener.path.exists()
+        self.made_for_query = not self.opener.path.exists()
         try:
-            if self._plan.settings.on("sync.onSearch") or self.first or self.ask(lambda store: store.recipe() is None):
+            if (
+                self._plan.settings.on("sync.onSearch")
+                or self.made_for_query
+                or self.on_writer(lambda store: store.recipe() is None)
+            ):
                 self.sync(reason="search")
         except IndexRefused:
             raise
@@ -341,20 +352,20 @@ class Indexer:
 
     @contextmanager
     def searching(self, store: Store) -> Iterator[tuple[Unsearchable, ...]]:
-        """Around a search of `store`: what it cannot find, seen now where a look is cheap.
+        """Around a search of `store`: what it cannot find, compared now where that is cheap.
 
         What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
         """
-        stale = self.outlook.glance(store)
-        due = self.outlook.age > _SWEEP_SECONDS and not self.watcher.on
+        stale = self.freshness_check.compare_if_cheap(store)
+        due = self.freshness_check.age > _SWEEP_SECONDS and not self.watcher.on
         try:
-            yield self.outlook.unsearchable
+            yield self.freshness_check.unsearchable
         finally:
             if (stale or due) and self._plan.settings.on("sync.onSearch"):
-                self.outlook.put_off()
+                self.freshness_check.postpone()
                 self.request_sync("search")
 
-    def missing(self) -> None:
+    def index_missing(self) -> None:
         """Somebody asks, and there is no index: begin one, where `sync.onSearch` allows."""
         if self._plan.settings.on("sync.onSearch") and not self._plan.once:
             self.request_sync("search")
@@ -364,12 +375,13 @@ class Indexer:
         from memory_tui.index import batch_jobs, mass_deletion
 
         self.batches.waiting = batch_jobs.waiting(store)
-        found = self.outlook.look(store, seen)
-        self.root_watch.judged(found.moved, mass_deletion.from_text(store.meta(mass_deletion.KEY)))
+        found = self.freshness_check.compare(store, seen)
+        self.root_watch.record_comparison(found.moved, mass_deletion.from_text(store.meta(mass_deletion.KEY)))
         return found
 
-    def doubt(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
-        """A reader could not use the index: say so, once. What stays has it made anew, by `heal` in the background.
+    def report_unreadable(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
+        """A reader could not use the index: say so, once. What stays has it made anew, by
+        `replace_damaged` in the background.
 
         `met` is the file (device, inode) in which it met damage.
         """
@@ -379,20 +391,20 @@ class Indexer:
             self._notice(text)
         if self.batches.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
             self._condemned = met
-            self.writer.submit(self.opener.condemn(error, met)).add_done_callback(self._condemnation)
+            self.writer.submit(self.opener.condemn(error, met)).add_done_callback(self._condemn_failed)
             self.request_sync("lost")
 
-    def heal(self, error: IndexDamaged, met: tuple[int, int] | None) -> None:
+    def replace_damaged(self, error: IndexDamaged, met: tuple[int, int] | None) -> None:
         """Have the file `met`, in which a reader met damage, moved aside and made again, and wait.
 
         Raises MemoryTuiError.
         """
-        self.ask(self.opener.condemn(error, met))
+        self.on_writer(self.opener.condemn(error, met))
         self.sync(reason="search")
         mended = f"{error.message} {error.next_step}".rstrip()
         self.opener.notices[:] = [text for text in self.opener.notices if text != mended]
 
-    def _condemnation(self, outcome: Future[None]) -> None:
+    def _condemn_failed(self, outcome: Future[None]) -> None:
         """A damaged file that could not be moved aside, because another was writing it, is condemned when met again."""
         if outcome.cancelled() or outcome.exception() is not None:
             self._condemned = None
@@ -406,18 +418,18 @@ class Indexer:
         with self._lock:
             self._sync_wanted = False
         if reason in AUTOMATIC and (self.paused or not self._keeping.ours()):
-            self._only_look(store)
+            self._compare_only(store)
             return
         self._check_paused()
         try:
             self._sync(store, reason, force, False)
         except IndexBusy:
-            self._again = True
+            self._retry_later = True
             raise
 
-    def _only_look(self, store: Store) -> None:
-        """See what of the notes is not in the index, and tell when that is something else than before."""
-        before = self.outlook.seen
+    def _compare_only(self, store: Store) -> None:
+        """Compare notes and index without writing, and report when the outcome is not what it was."""
+        before = self.freshness_check.last
         now = self.freshness(store, reachable(self._plan.roots, store.settled()))
         if before is None or (now.fresh, now.stale, now.left_out) != (before.fresh, before.stale, before.left_out):
             self._emit(NotesChanged(time.time()))
@@ -427,16 +439,19 @@ class Indexer:
 
         self._yield.clear()
         if reason not in _NAMING:
-            self._scanner.name(None)
+            self._scanner.mark_changed(None)
         try:
-            seen = self._scanner.first(store)
+            seen = self._scanner.scan(store)
         except WorkspaceError:
             # What can be searched no more is to be known, although nothing is done about it.
-            self._only_look(store)
+            self._compare_only(store)
             raise
         fresh = self.freshness(store, seen)
         try:
             with locks.wait_for(store.path, self._stop):
+                if self.index_changes.differs(store):
+                    # Written by another process since: what this sync finds done already is news all the same.
+                    self._emit(IndexChanged(time.time()))
                 report = self._provider.run(
                     store,
                     self._stop,
@@ -456,6 +471,8 @@ class Indexer:
                         manner,
                     ),
                 )
+                # Under the lock, so that nothing counts as known that another process writes next.
+                self.index_changes.mark_known(store)
         finally:
             self.progress, self._synced = None, time.monotonic()
         self.last_sync = report
@@ -467,9 +484,8 @@ class Indexer:
         if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
             del seen, fresh
-            fresh = self.freshness(store, self._scanner.again(store))
-        self._scanner.keep(store, fresh)
-        self.index_changes.shown(store)
+            fresh = self.freshness(store, self._scanner.rescan(store))
+        self._scanner.rely_on_last(store, fresh)
         who = who_answers(store, self._chain, self._plan.settings)
         self._emit(
             ProviderChanged(
@@ -497,7 +513,7 @@ class Indexer:
     # --- by the clock ----------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Twice a second: see what became of roots and index, take over from a keeper that ended, look now and then."""
+        """Twice a second: see what became of roots and index, take over from a keeper that ended, sweep."""
         self.root_watch.review()
         try:
             if self.writer.wait_idle(0) and self.index_changes.changed():
@@ -505,19 +521,19 @@ class Indexer:
             if reason := self._due():
                 self.request_sync(reason)
         except IndexUnavailable as error:
-            self.doubt(error)
+            self.report_unreadable(error)
         except Cancelled:
             return
 
-    def _roots_changed(self, again: bool) -> None:
+    def _roots_changed(self, rescan: bool) -> None:
         """Say what became of the roots; where one came back, the index is brought up to date."""
         lost = root_state.lost(self.root_watch.states())
         text = " ".join(root.detail for root in lost) or "All folders of notes can be read."
         self._emit(RootsChanged(time.time(), text, bool(lost)))
-        if again or not lost:
+        if rescan or not lost:
             self.request_sync("roots")
         elif not lost[0].readable:
-            self.writer.submit(self._only_look)
+            self.writer.submit(self._compare_only)
 
     def _due(self) -> str:
         """Why a sync is due, empty when none is."""
@@ -526,8 +542,8 @@ class Indexer:
             return "lost" if self.opener.opened else ""
         if self._keeping.refused:
             return "takeover" if self._keeping.ours() else ""
-        if self._again and locks.living(self.opener.path) is None:
-            self._again = False
+        if self._retry_later and locks.living(self.opener.path) is None:
+            self._retry_later = False
             return "takeover"
         if minutes and time.monotonic() - self._synced > _MINUTE * minutes:
             return "interval"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory_tui.core import secret_finder
 from memory_tui.core.errors import ConsentUnsaved, ProviderError, SettingError
 from memory_tui.plan import NAMED
-from memory_tui.providers.chain import Fallback, LastFailure
+from memory_tui.providers.chain import Fallback
 from memory_tui.providers.chain_member import Link
-from memory_tui.providers.failures import state_of
+from memory_tui.providers.failures import LastFailure, state_of
+from memory_tui.providers.provider_options import on_this_machine
 from memory_tui.providers.serving import Who, who
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.roots import scan
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memory_tui.approval import Agreement, Consents
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
     from memory_tui.engine.costs import Estimate, Forecast
     from memory_tui.engine.status import Supplied
     from memory_tui.index.embedding import Manner
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
-    from memory_tui.index.sync_run import Stop
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.chain_member import LinkState
@@ -77,6 +78,8 @@ class SyncProvider:
             self._hits = cache_hits(store)
             if (record := recorded(store)) is not None:
                 self._chain.resume(record)
+            if (failure := recorded_failure(store)) is not None:
+                self._chain.remember(failure, leave=self._plan.once)
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
             embedding.forget(store)
@@ -209,8 +212,13 @@ def withheld_question(provider: Provider, query: str, settings: Settings) -> Not
     """Why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
     if not isinstance(provider, Link) or not provider.remote or not settings.on("remote.withholdSecrets"):
         return None
-    # Every pattern wants a digit, or quotes after a label; looking for those spares most questions the scanner.
-    if not any(sign.isdigit() or sign in "\"'`" for sign in query) or not (kinds := secret_finder.kinds(query)):
+    # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
+    if not any(sign.isdigit() or sign in "\"'`" for sign in query):
+        return None
+    from memory_tui.core import secret_finder
+
+    kinds = secret_finder.kinds(query)
+    if not kinds:
         return None
     return Notice(
         "provider",
@@ -306,12 +314,15 @@ class Providers:
         With `sync` the index is brought up to date then, in the background. Raises SettingError for a provider that
         waits for nothing, ConsentUnsaved.
         """
-        waiting = [link for link in self.links() if not link.agreed]
+        links = self.links()
+        waiting = [link for link in links if not link.agreed]
         chosen = next((link for link in waiting if link.name == name), None) if name else self.chain.proposal
         if name and chosen is None:
+            known = next((link for link in links if link.name == name), None)
+            why = self.why_agreed(known) if known else f"{name} is not configured here, so there is nothing to approve."
             raise SettingError(
-                f"{name} does not wait for your word.",
-                f"Those who do: {', '.join(link.name for link in waiting) or 'none'}.",
+                why,
+                f"Waiting for approval: {', '.join(link.name for link in waiting) or 'none'}.",
             )
         if chosen is None:
             return None
@@ -320,6 +331,20 @@ class Providers:
         if sync:
             self._changed()
         return made
+
+    def why_agreed(self, link: LinkState) -> str:
+        """Why nothing has to be approved for `link`, as a sentence."""
+        from memory_tui.providers import registry
+
+        if not link.host and registry.sends(link.name):
+            return f"{link.name} cannot be approved before it is complete: {link.error or link.detail}"
+        if not link.host:
+            return f"{link.name} needs no approval: it runs inside memory-tui, and no note leaves this machine."
+        if on_this_machine(link.host):
+            return f"{link.name} needs no approval: {link.host} is this machine, and no note leaves it."
+        made = self.approvals.given(link.name, link.host)
+        since = f", since {dt.datetime.fromtimestamp(made.at).astimezone():%Y-%m-%d %H:%M}" if made else ""
+        return f"{link.name} has your approval to get these notes at {link.host}{since}."
 
     def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Agreement, ...]:
         """Take back what was agreed about `name`, or everything; returns it. Nothing is sent there from now on.

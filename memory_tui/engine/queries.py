@@ -8,12 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
 from memory_tui.explain.elsewhere import Waiting
 from memory_tui.explain.elsewhere import look as words_elsewhere
 from memory_tui.index import index_file
-from memory_tui.index.connections import Cancel, Readers
+from memory_tui.index.connections import Readers
 from memory_tui.search.trace import ChunkRef, Notice, Trace
 from memory_tui.workspace.roots import shown
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from memory_tui.engine.indexer import Indexer
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.inbox.examine import Chunks
-    from memory_tui.index.disk_usage import TableSize
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
@@ -33,19 +33,20 @@ if TYPE_CHECKING:
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.retrieve import Asked, Dates
+    from memory_tui.source.rows import TableSize
 
 Outcome = TypeVar("Outcome")
 
 _TRIES = 3
-"""How often a question is asked again because the index was made anew between two looks at it."""
+"""How often a query is gathered again because the index was made anew meanwhile."""
 
 
-def said_once(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
-    """`notices` with what `who` has to say, which is not repeated where the question met the same failure."""
-    said = provider_notice(who)
-    if said is None or any(one.code == said.code and one.message.startswith(said.message) for one in notices):
+def with_provider_notice(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
+    """`notices` with that of `who`, which is not repeated where the question met the same failure."""
+    notice = provider_notice(who)
+    if notice is None or any(one.code == notice.code and one.message.startswith(notice.message) for one in notices):
         return tuple(notices)
-    return (*notices, said)
+    return (*notices, notice)
 
 
 class Queries:
@@ -82,16 +83,16 @@ class Queries:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
         met = index_file.file_at(self._indexer.opener.path)
         try:
-            with self._readers.borrow(self._indexer.opener.path) as store:
+            with self._borrowed() as store:
                 if store is None:
-                    self._indexer.missing()
+                    self._indexer.index_missing()
                     raise IndexUnavailable(
                         "Nothing is indexed yet.", "Wait for the first index, or run memory-tui index."
                     )
                 met = store.identified
                 yield store
         except IndexDamaged as error:
-            self._indexer.doubt(error, met)
+            self._indexer.report_unreadable(error, met)
             raise
 
     def on_snapshot(self, run: Callable[[Store], Outcome]) -> Outcome:
@@ -103,18 +104,24 @@ class Queries:
             with self.reader_or_empty() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self._indexer.doubt(error, index_file.file_at(self._indexer.opener.path))
+            self._indexer.report_unreadable(error, index_file.file_at(self._indexer.opener.path))
         with self._empty() as store:
             return run(store)
 
     @contextmanager
     def reader_or_empty(self) -> Iterator[Store]:
         """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with self._borrowed() as store:
             if store is not None:
                 yield store
                 return
         with self._empty() as store:
+            yield store
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Store | None]:
+        with self._readers.borrow(self._indexer.opener.path) as store:
+            self._indexer.index_changes.begin(store)
             yield store
 
     @contextmanager
@@ -137,29 +144,29 @@ class Queries:
 
         return rank(evidence, settings)
 
-    def gather(self, query: str, cancel: Cancel | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+    def gather(self, query: str, cancel: Stop | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
         """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
         A damaged index is made again first, where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        return self._gathered_at(self._now(), query, cancel or Cancel(), source, by_words=by_words)
+        return self._gathered_at(self._now(), query, cancel or Stop(), source, by_words=by_words)
 
-    def _gathered_at(self, now: float, query: str, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
+    def _gathered_at(self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         try:
             return self._gathered(query, now, cancel, source, by_words=by_words)
         except IndexDamaged as error:
             if self._indexer.batches.resident:
                 raise
-            self._indexer.heal(error, index_file.file_at(self._indexer.opener.path))
+            self._indexer.replace_damaged(error, index_file.file_at(self._indexer.opener.path))
             return self._gathered(query, now, cancel, source, by_words=by_words)
 
-    def _gathered(self, query: str, now: float, cancel: Cancel, source: str, *, by_words: bool) -> Evidence:
+    def _gathered(self, query: str, now: float, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         """The answer of one reader.
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
-        from memory_tui.search.retrieve import Sources, gather
+        from memory_tui.search.retrieve import SearchContext, gather
 
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
@@ -168,15 +175,21 @@ class Queries:
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
-                sources = Sources(
-                    store, corpus, dates, None, unsearchable=unsearchable, notices=notices, first=self._indexer.first
+                context = SearchContext(
+                    store,
+                    corpus,
+                    dates,
+                    None,
+                    unsearchable=unsearchable,
+                    notices=notices,
+                    first=self._indexer.made_for_query,
                 )
-                self._indexer.first = False
-                found = gather(query, sources, now, source, asked)
+                self._indexer.made_for_query = False
+                found = gather(query, context, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
                 elsewhere = words_elsewhere(found, store, self._waiting)
-                return replace(found, who=who, elsewhere=elsewhere, notices=said_once(found.notices, who))
+                return replace(found, who=who, elsewhere=elsewhere, notices=with_provider_notice(found.notices, who))
 
     def _embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
         """The question as it is asked of an index with vectors in the space `identity`."""
@@ -199,9 +212,11 @@ class Queries:
         for _ in range(_TRIES):
             with self.reader() as store, store.snapshot():
                 if store.uuid() == evidence.uuid:
-                    return why_not.why(evidence, settings, why_not.look(self._plan.roots, store, path, line))
+                    return why_not.why(
+                        evidence, settings, why_not.look(self._plan.roots, store, path, line, evidence.vector)
+                    )
             by_words = evidence.cosine is None
-            evidence = self._gathered_at(evidence.now, evidence.query, Cancel(), evidence.source, by_words=by_words)
+            evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")
 
     def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
@@ -210,15 +225,16 @@ class Queries:
         Raises IndexUnavailable, ProviderError, QueryError.
         """
         from memory_tui.curate.what_if import preview
+        from memory_tui.index.rebuild import trial
         from memory_tui.providers import registry
 
-        with self.reader() as store, store.snapshot():
+        with self.reader() as store, store.snapshot(), trial(store) as copy:
             identity = store.identity()
             provider = self._chain.of_space(identity) if identity is not None else None
             # A text that is not saved is sent to nobody.
-            here = provider if identity is not None and identity.provider not in registry.REMOTE else None
+            here = provider if identity is not None and not registry.sends(identity.provider) else None
             return preview(
-                store,
+                copy,
                 change,
                 query,
                 settings or self._plan.settings,
@@ -229,7 +245,7 @@ class Queries:
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with self._borrowed() as store:
             rows = store.chunks_of(path) if store is not None else []
         return tuple(
             ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
@@ -241,7 +257,7 @@ class Queries:
         """The chunks with their vectors, to be compared with each other; None while there are none."""
         from memory_tui.inbox.examine import Chunks
 
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with self._borrowed() as store:
             if store is None:
                 return None
             with self._state(store) as (corpus, _):

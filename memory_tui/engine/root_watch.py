@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memory_tui.core.cancel import Stop
 from memory_tui.workspace import root_state
 from memory_tui.workspace.root_state import Identity, Probe, RootState
 
 if TYPE_CHECKING:
-    from memory_tui.index.watch import Watching
+    from memory_tui.engine.watch_switch import WatchSwitch
     from memory_tui.workspace.roots import Roots
 
 _PERIOD_SECONDS = 1.0
@@ -27,12 +28,10 @@ _SILENT_SECONDS = 1.0
 class RootWatch:
     """The states of the `roots` of one engine; `changed` hears of each change on one of the engine's threads.
 
-    Its argument is whether the notes have to be looked at again, because a root came back or is another one now.
+    Its argument is whether the notes have to be scanned again, because a root came back or is another one now.
     """
 
-    def __init__(
-        self, roots: Roots, watcher: Watching, changed: Callable[[bool], None], closing: threading.Event
-    ) -> None:
+    def __init__(self, roots: Roots, watcher: WatchSwitch, changed: Callable[[bool], None], closing: Stop) -> None:
         self._roots = roots
         self._watcher = watcher
         self._changed = changed
@@ -46,7 +45,7 @@ class RootWatch:
         self._moved: frozenset[str] = frozenset()
         self._devices: dict[str, int] = {}
         """The device of each root when its notes were last seen where they should be."""
-        self._told: tuple[RootState, ...] | None = None
+        self._reported: tuple[RootState, ...] | None = None
         self._identities: dict[str, Identity] = {}
 
     def start(self) -> None:
@@ -54,7 +53,7 @@ class RootWatch:
         self._thread.start()
 
     def join(self, timeout: float) -> None:
-        """Wait for the end, after the engine was told to close."""
+        """Wait for the end, after the engine began to close."""
         if self._thread.is_alive():
             self._thread.join(timeout)
 
@@ -69,7 +68,7 @@ class RootWatch:
         reason = self._watcher.stalled
         return root_state.stalled(states.values(), reason) if reason else tuple(states.values())
 
-    def judged(self, moved: Collection[str], expected: Collection[str]) -> None:
+    def record_comparison(self, moved: Collection[str], expected: Collection[str]) -> None:
         """Disk and index were compared: notes are missing at the roots `moved`; at `expected` ones there were notes."""
         self._moved, self._expected = frozenset(moved), frozenset(expected)
         for one in self._probes or ():
@@ -77,15 +76,15 @@ class RootWatch:
                 self._devices[one.root.path] = one.identity[0]
 
     def review(self) -> None:
-        """Tell what changed since the last time; for any thread, once a second."""
+        """Report what changed since the last time; for any thread, once a second."""
         with self._lock:
             states = self.states()
-            before, self._told = self._told, states
+            before, self._reported = self._reported, states
             identities = {one.root.path: one.identity for one in self._probes or () if one.identity is not None}
             others = any(self._identities.get(path, key) != key for path, key in identities.items())
             self._identities.update(identities)
         if before is None:
-            # Whoever looked before this thread began saw what was so then, which may be so no more.
+            # Whoever asked before this thread began saw what was so then, which may be so no more.
             before = tuple(replace(root, state="there", detail="") for root in states)
         if states != before or others:
             self._changed(others or _came_back(before, states))

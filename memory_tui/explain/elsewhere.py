@@ -13,8 +13,8 @@ from memory_tui.core.tokens import as_asked
 from memory_tui.search.trace import Elsewhere, Unsearchable
 
 if TYPE_CHECKING:
-    from memory_tui.index.store import Store
     from memory_tui.search.evidence import Evidence
+    from memory_tui.source.protocol import ChunkSource
 
 MOST_WORDS = 8
 MOST_NOTES = 64
@@ -52,13 +52,13 @@ def pending(unsearchable: Sequence[Unsearchable]) -> list[str]:
     return [item.path for item in unsearchable if item.state in ("pending", "changed while read")]
 
 
-def look(evidence: Evidence, store: Store, waiting: Waiting) -> Elsewhere:
+def look(evidence: Evidence, source: ChunkSource, waiting: Waiting) -> Elsewhere:
     """Where the words of `evidence` stand that no indexed chunk was found to hold."""
     lacking = _lacking(evidence)
     if not lacking:
         return Elsewhere()
     # In ASCII a word is what stands between blanks and signs; other scripts have words that no tokenizer cuts out.
-    uncut = tuple(word for word in lacking if not word.isascii() and len(store.containing(word)))
+    uncut = tuple(word for word in lacking if not word.isascii() and len(source.words.containing(word)))
     paths = pending(evidence.unsearchable)
     if not paths:
         return Elsewhere(uncut)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core import profiles, tokens
-from memory_tui.explain.wording import label, ordinal, plural, sentence
+from memory_tui.core.formatting import plural
+from memory_tui.explain.wording import label, ordinal, sentence
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
@@ -169,7 +170,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[Line]:
     if not candidate.hybrid and candidate.merit and not _is_named(candidate):
         lines.append(Line("order", f"0 points; it stands by its words alone, {candidate.merit:.3f}"))
     if candidate.date_points:
-        day = f"the query names {trace.plan.day.removeprefix('-')}"
+        day = f'"{trace.plan.time_words}" names {trace.plan.time}'
         lines.append(Line("day", day, "+", candidate.date_points, digits.total))
     above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
     if above and candidate.factors:
@@ -223,6 +224,8 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
     if dropped := _left_out(count.dropped, trace):
         parts.append(f"left out: {', '.join(dropped)}")
+    if say_how and trace.plan.time:
+        parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
     how = _how_matched(trace) if say_how else ""
     return Line("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 
@@ -332,6 +335,15 @@ def answered_by(trace: Trace) -> tuple[str, str]:
             )
 
 
+def _unmatched(trace: Trace, join: str) -> str:
+    """Why words gave a chunk nothing; a word that was left out may well stand in it."""
+    if not trace.plan.words:
+        return "no word to look for"
+    if join != "OR":
+        return "not all words matched"
+    return "no word that counts matched" if trace.plan.dropped else "no word matched"
+
+
 def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
     part, rules = candidate.text, profiles.get(trace.profile)
     if trace.mode == "vectors only":
@@ -339,7 +351,7 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
     if candidate.lexical is not None:
         return _lexical(candidate, trace, digits)
     if part.bm25 is None:
-        return Line("text", "no word matched" if rules.join == "OR" else "not all words matched", "+", 0.0, digits)
+        return Line("text", _unmatched(trace, rules.join), "+", 0.0, digits)
     relevance = -part.bm25
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     if rules.text_score == "magnitude":

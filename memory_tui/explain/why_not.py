@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -34,8 +34,7 @@ from memory_tui.explain.verdicts import (
     UnreadableProject,
     WordsOff,
 )
-from memory_tui.index.freshness import FileState, compare
-from memory_tui.index.store import Store
+from memory_tui.providers.protocol import Vectors
 from memory_tui.search import rules_2026_9
 from memory_tui.search.evidence import Evidence, Postings, Rows, Side
 from memory_tui.search.formulas import MOST_CANDIDATES
@@ -53,9 +52,12 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
+from memory_tui.source.note_state import FileState, difference, state_of
+from memory_tui.source.protocol import ChunkSource
+from memory_tui.source.rows import CosineRank
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import PathVerdict, Roots, scan, why_path
-from memory_tui.workspace.scan import Found, Scan
+from memory_tui.workspace.scan import Found
 
 
 def side_of(evidence: Evidence, settings: Settings) -> Side:
@@ -184,6 +186,8 @@ class Place:
     texts: Mapping[int, str]
     gate: FileGate | None = None
     remark: str = ""
+    standings: Mapping[int, CosineRank] = field(default_factory=dict)
+    """The exact place of chunks by cosine, by rowid, where the evidence lacks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +236,13 @@ class WhyNot:
 
 
 class Inquest:
-    """One ranking, and what it made of any chunk."""
+    """One ranking, and what it made of any chunk; `standings` are the places by cosine that `evidence` lacks."""
 
-    def __init__(self, evidence: Evidence, settings: Settings) -> None:
+    def __init__(
+        self, evidence: Evidence, settings: Settings, standings: Mapping[int, CosineRank] | None = None
+    ) -> None:
         self.evidence = evidence
+        self._standings = standings or {}
         self.trace = rank(evidence, settings)
         self._side = side_of(evidence, settings)
         self._by_rules_of_2026_9 = profiles.get(self.trace.profile).exact_paths
@@ -294,7 +301,8 @@ class Inquest:
             if kept_back := evidence.withheld.get(evidence.refs[row].rowid):
                 return NoVector(kept_back, text_gate)
             return NoVector("its text has not been embedded, or the search left its source out", text_gate)
-        known = int(np.count_nonzero(~np.isnan(evidence.cosine)))
+        standing = self._standings.get(evidence.refs[row].rowid)
+        known = standing.of if standing else int(np.count_nonzero(~np.isnan(evidence.cosine)))
         pool = min(self.trace.candidate_limit, len(evidence.nearest))
         edge = float(evidence.cosine[evidence.nearest[pool - 1]])
         return OutsideVectorPool(place, known, pool, float(evidence.cosine[row]), edge, text_gate)
@@ -314,6 +322,8 @@ class Inquest:
         there = np.flatnonzero(nearest == row)
         if len(there):
             return int(there[0]) + 1
+        if standing := self._standings.get(self.evidence.refs[row].rowid):
+            return max(standing.rank, len(nearest) + 1)
         own = cosine[row]
         before = np.count_nonzero(cosine > own) + np.count_nonzero(cosine[:row] == own)
         # Only the nearest were compared exactly, so a hair's breadth must not put an outsider among them.
@@ -364,7 +374,8 @@ def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
 
 def why(evidence: Evidence, settings: Settings, place: Place) -> WhyNot:
     """Why the line at `place` was, or was not, recalled; the best of its chunks speaks, the next best are listed."""
-    inquest = Inquest(evidence, settings)
+    evidence = _completed(evidence, place)
+    inquest = Inquest(evidence, settings, place.standings)
     found = [(row, ref) for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None]
     found.sort(key=lambda item: inquest.merit(item[0]), reverse=True)
     accounts = [inquest.account(row, place.texts[ref.rowid]) for row, ref in found[:LISTED]]
@@ -375,6 +386,18 @@ def why(evidence: Evidence, settings: Settings, place: Place) -> WhyNot:
     else:
         fate = place.gate or ChangedSinceIndexed("new")
     return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), len(found) - len(accounts))
+
+
+def _completed(evidence: Evidence, place: Place) -> Evidence:
+    """Add the cosines of the chunks at `place` that `evidence` lacks."""
+    if not place.standings or evidence.cosine is None:
+        return evidence
+    cosine = evidence.cosine.copy()
+    for rowid, standing in place.standings.items():
+        row = row_of(evidence, rowid)
+        if row is not None and np.isnan(cosine[row]):
+            cosine[row] = standing.cosine
+    return replace(evidence, cosine=cosine)
 
 
 def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> WhyNot:
@@ -394,14 +417,17 @@ def parse(typed: str) -> tuple[str, int | None]:
     return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
 
 
-def look(roots: Roots, store: Store, path: str, line: int | None) -> Place:
-    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is."""
+def look(roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None) -> Place:
+    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
+
+    With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
+    """
     found, gate = _found(roots, store, path)
     stored = found.path if isinstance(found, Found) else found
     row = store.file(stored)
     if isinstance(found, Found):
-        states = compare(Scan((found,), ()), {stored: row} if row else {}).stale
-        gate = _state_gate(states[stored]) if states else None
+        state = state_of(found, row, difference(found, row), None)
+        gate = _state_gate(state) if state else None
     chunks = (
         tuple(
             ChunkRef(c.rowid, c.chunk_id, stored, row.source, c.start_line, c.end_line)
@@ -420,10 +446,12 @@ def look(roots: Roots, store: Store, path: str, line: int | None) -> Place:
         gate = InNoChunk(line, len(text))
     remark = _remark(gate) if held else ""
     # A line that stands in the indexed text as it stands on disk was not lost to the change.
-    return Place(stored, line, held, store.texts([c.rowid for c in held]), None if stale and held else gate, remark)
+    rowids = [c.rowid for c in held]
+    standings = store.standings(vector, rowids) if vector is not None and rowids else {}
+    return Place(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
 
 
-def _found(roots: Roots, store: Store, path: str) -> tuple[Found | str, FileGate | None]:
+def _found(roots: Roots, store: ChunkSource, path: str) -> tuple[Found | str, FileGate | None]:
     """The note on disk, or the stored path it would have with the rule that keeps it out."""
     try:
         note = workspace_roots.located(roots, path)
@@ -464,7 +492,7 @@ def _lines(roots: Roots, found: Found) -> list[str]:
 
 
 def _holding(
-    store: Store, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
+    store: ChunkSource, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
 ) -> tuple[ChunkRef, ...]:
     """The chunks of an older text that hold the line `wanted` of the new one; of a blank line those of its number."""
     if not wanted.strip():

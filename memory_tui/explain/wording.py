@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.profiles import OWN
 from memory_tui.core.settings import BY_KEY, Scalar, show
 from memory_tui.explain.verdicts import (
@@ -68,11 +69,6 @@ def margin(value: float) -> str:
 def age(days: float) -> str:
     """An age as the lists show it: 5d; below a day, today; before its date, future."""
     return "today" if 0 <= days < 1 else f"in {-days:.0f}d" if days < 0 else f"{days:.0f}d"
-
-
-def plural(n: int, noun: str) -> str:
-    """`1 chunk`, `2 chunks`."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def reason(verdict: Verdict) -> str:

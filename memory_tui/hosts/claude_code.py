@@ -20,7 +20,7 @@ COMMAND = "memory-tui hook claude-code"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class HookCall:
     """One call of a hook; `why` is its source, trigger or reason, empty where it says none."""
 
     name: str
@@ -30,7 +30,7 @@ class Event:
     why: str
 
 
-def event(text: str) -> Event:
+def event(text: str) -> HookCall:
     """The event in what a hook reads from its standard input. Raises QueryError."""
     try:
         data = json.loads(text)
@@ -42,7 +42,7 @@ def event(text: str) -> Event:
             f"Register it for {', '.join(EVENTS)}: {COMMAND} --settings shows how.",
         )
     transcript = _text(data, "transcript_path")
-    return Event(
+    return HookCall(
         str(data["hook_event_name"]),
         _text(data, "session_id") or "unknown",
         Path(transcript).expanduser() if transcript else None,
@@ -61,19 +61,23 @@ def context(text: str) -> dict[str, object]:
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 
 
+def kept_in_summary(file: str, written: bool) -> str:
+    """What Claude Code puts into the prompt of its summariser before a compaction; hooks cannot run a turn."""
+    state = f"{file} holds what was written down today." if written else f"{file} does not exist yet."
+    return (
+        "Keep in the summary, word for word, what should outlive this conversation: decisions, their reasons, names, "
+        f"dates, numbers, preferences, open tasks. {state} List what is not written there yet under the heading "
+        "'To remember', so that it can be written down next."
+    )
+
+
 def reminder(file: str, written: bool) -> dict[str, object]:
-    """The answer before a compaction: what the user should have written down; hooks cannot run a turn."""
+    """The answer before a compaction for a host that shows a message: what the user should have written down."""
     state = f"{file} was written today." if written else f"{file} does not exist yet."
     return {
         "systemMessage": f"The conversation is about to be compacted. {state} What should outlive it belongs "
         "there: ask for it now, or run memory-tui remember."
     }
-
-
-def settings() -> dict[str, object]:
-    """What belongs into Claude Code's settings.json."""
-    call = [{"hooks": [{"type": "command", "command": COMMAND}]}]
-    return {"hooks": dict.fromkeys(EVENTS, call)}
 
 
 def home() -> Path:

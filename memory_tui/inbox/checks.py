@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from memory_tui.core.formatting import plural
 from memory_tui.inbox.entries import Entry
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
@@ -66,7 +67,7 @@ def passed(entry: Entry, today: dt.date) -> str:
     ahead = _ahead(entry.text) if days and max(days) < today else None
     if ahead is not None:
         ago = (today - ahead).days
-        return f"It speaks of {ahead} as still to come, {ago} day{'' if ago == 1 else 's'} ago."
+        return f"It speaks of {ahead} as still to come, {plural(ago, 'day')} ago."
     relative = _RELATIVE.search(entry.text) if not days else None
     return f"“{relative[0]}” in a note without a date means another day each time it is read." if relative else ""
 

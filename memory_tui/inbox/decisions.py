@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memory_tui.core import atomic
-from memory_tui.core.errors import EditRefused, IndexBusy, IndexUnavailable
+from memory_tui.core import state_db
+from memory_tui.core.errors import EditRefused, StateUnavailable
 from memory_tui.inbox.entries import Suggestion
-from memory_tui.index import locks
 
+TABLE = state_db.Table("inbox_decisions")
 _FOREVER = "keep"
 
 
 class Decisions:
-    """The decisions of one workspace, in `folder`; several processes may decide at once. May raise EditRefused."""
+    """The decisions of the workspace whose changes are kept in `folder`; several processes may decide at once.
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "inbox.json"
+    Everything may raise EditRefused; `notice` gets what a person should know.
+    """
+
+    def __init__(self, folder: Path, notice: state_db.Notice = state_db.warn) -> None:
+        self._old = folder / "inbox.json"
+        self._records = TABLE.of(str(folder), self._read_old, notice=notice)
+
+    def _read_old(self) -> dict[str, Any]:
+        """What earlier releases kept in a file of its own. Raises OSError, ValueError."""
+        try:
+            data = json.loads(self._old.read_bytes())
+        except FileNotFoundError:
+            return {}
+        return data if isinstance(data, dict) else {}
 
     def open(self, found: Sequence[Suggestion], now: float) -> tuple[Suggestion, ...]:
         """Those of `found` that are neither kept nor put off at `now` (epoch seconds)."""
@@ -55,36 +66,15 @@ class Decisions:
 
     def _read(self) -> dict[str, Any]:
         try:
-            data = json.loads(self._path.read_bytes())
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            raise EditRefused(
-                f"{self._path} cannot be read: {error}.", "Delete it; what was kept is suggested again."
-            ) from error
-        return data if isinstance(data, dict) else {}
+            return self._records.read()
+        except StateUnavailable as error:
+            raise EditRefused(error.message, error.next_step) from error
 
     def _set(self, identifier: str, value: str | float | None) -> bool:
         try:
-            atomic.make_folder(self._path.parent)
-            with locks.wait_for(self._path, threading.Event()):
-                data = self._read()
-                known = identifier in data
-                data.pop(identifier, None)
-                if value is not None:
-                    data[identifier] = value
-                atomic.replace_file(self._path, json.dumps(data).encode("ascii"))
-        except IndexBusy as error:
-            raise EditRefused(
-                f"{self._path} is being written by another memory-tui.", "Try again in a moment."
-            ) from error
-        except IndexUnavailable as error:
-            raise EditRefused(error.message, "Check permissions and free space.") from error
-        except OSError as error:
-            raise EditRefused(
-                f"{self._path} cannot be written: {error.strerror or error}.", "Check permissions and free space."
-            ) from error
-        return known
+            return self._records.change(identifier, lambda _: value) is not None
+        except StateUnavailable as error:
+            raise EditRefused(error.message, error.next_step) from error
 
 
 def _hidden(decision: object, now: float) -> bool:

@@ -8,10 +8,10 @@
 - embedding: Embedding of chunks: which texts go to the provider, which it rejected, which are withheld as secrets. ->
   rows
 - freshness: Freshness compares the index with the files on disk. -> compare
+- full_text: Full-text search of an index by FTS5. -> FullText
 - index_file: The index file: where it lies, private to its user, never in the place of another file. -> find
 - index_write: Writes to an index, one transaction each. -> replace_files
 - integrity: Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined. -> problems
-- locks: A lock lets one process write an index; the file says which. -> WriterLock
 - mass_deletion: A mass deletion is held back until the notes are certainly gone. -> sort_out
 - rebuild: A rebuild makes a new index beside the old one, then publishes it in one step. -> begin
 - schema: The schema of an index file: its tables, the recipe it was made with. -> Recipe

@@ -272,6 +272,10 @@ class Database:
             return
         self.connection.close()
 
+    def damaged(self, what: str) -> IndexDamaged:
+        """Make the error that says that `what` makes no sense in this index."""
+        return damaged(self.path, what)
+
     def interrupt(self) -> None:
         """Stop the statement that runs now, which then raises Cancelled; safe from any thread."""
         self.connection.interrupt()
@@ -283,7 +287,7 @@ class Database:
         except apsw.Error as error:
             raise explained(error, self.path) from None
         except UnicodeDecodeError:
-            raise damaged(self.path, "a text is not UTF-8") from None
+            raise self.damaged("a text is not UTF-8") from None
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - whatever the column holds
         """The first column of the first row, or None without a row."""
@@ -297,7 +301,7 @@ class Database:
         except apsw.Error as error:
             raise explained(error, self.path) from None
         except UnicodeDecodeError:
-            raise damaged(self.path, "a text is not UTF-8") from None
+            raise self.damaged("a text is not UTF-8") from None
 
     @contextmanager
     def writing(self) -> Iterator[int]:
@@ -545,15 +549,6 @@ def damaged(path: Path, what: str = "") -> IndexDamaged:
     """What is to be said of damage in the index at `path`; `what` makes no sense in it."""
     message = f"The index {path} is damaged{f' ({what})' if what else ''}."
     return IndexDamaged(message, "memory-tui index moves it aside, and makes it again from the notes.")
-
-
-@contextmanager
-def making_sense(path: Path) -> Iterator[None]:
-    """Around code that does nothing but take rows of the index at `path` apart: what it trips over is damage."""
-    try:
-        yield
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
-        raise damaged(path, f"a row makes no sense: {type(error).__name__}") from error
 
 
 def explained(error: apsw.Error, path: Path) -> MemoryTuiError:

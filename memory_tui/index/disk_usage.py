@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memory_tui.index import rebuild
 from memory_tui.index.store import Store
+from memory_tui.source.rows import TableSize
 
 _KINDS = (
     ("files", ("files",), "SELECT count(*) FROM files", "the notes"),
@@ -24,16 +25,6 @@ _KINDS = (
 )
 
 _VIRTUAL = frozenset({"chunks_fts", "chunks_words", "chunks_vec"})
-
-
-@dataclass(frozen=True, slots=True)
-class TableSize:
-    """A kind of table: its `rows`, and the `bytes` of its pages with those of its indexes."""
-
-    name: str
-    rows: int
-    bytes: int
-    about: str
 
 
 @dataclass(frozen=True, slots=True)

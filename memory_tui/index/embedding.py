@@ -39,21 +39,6 @@ RECENT = (
 """That the text of a chunk is not to be asked for; takes provider, model, key, and a time before which none counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A chunk that the provider made no vector of, why in its words, and when (epoch seconds)."""
-
-    rowid: int
-    path: str
-    start_line: int
-    end_line: int
-    reason: str
-    at: float
-
-    def __str__(self) -> str:
-        return f"refused by the provider: {self.reason}"
-
-
 def note(store: Store, identity: Identity, digest: str, reason: str) -> None:
     """Remember that the text with this hash was refused now."""
     with store.writing():
@@ -76,20 +61,6 @@ def known_rejected(store: Store, identity: Identity, hashes: Sequence[str]) -> s
 def since() -> float:
     """The time (epoch seconds) before which no refusal counts any more."""
     return time.time() - SECONDS
-
-
-def rejected_in(store: Store) -> list[Refused]:
-    """The chunks without a vector that were refused in the space of the index, by path and line."""
-    identity = store.identity()
-    if identity is None or not _any(store):
-        return []
-    rows = store.query(
-        "SELECT c.id, f.path, c.start_line, c.end_line, r.reason, r.at FROM chunks c JOIN refused r ON r.hash = c.hash "
-        "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
-        "AND r.provider = ? AND r.model = ? AND r.provider_key = ? ORDER BY f.path, c.start_line",
-        _of(identity),
-    )
-    return [Refused(*row) for row in rows]
 
 
 def forget(store: Store) -> None:
@@ -148,30 +119,6 @@ SLOW = Manner(later=True)
 """A model on this machine."""
 SERVER = Manner(256, later=True)
 """One that text is sent to; of what it gets at once it makes requests of at most 8,000 bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """A chunk that is not sent to the provider, because it looks like a secret of that `kind`."""
-
-    rowid: int
-    path: str
-    start_line: int
-    end_line: int
-    kind: str
-
-    def __str__(self) -> str:
-        return f"withheld: looks like a secret ({self.kind})"
-
-
-def withheld_in(store: Store) -> list[Withheld]:
-    """The chunks of `store` that have no vector because they look like secrets, by path and line."""
-    rows = store.query(
-        "SELECT c.id, f.path, c.start_line, c.end_line, w.kind FROM chunks c JOIN withheld w ON w.hash = c.hash "
-        "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
-        "ORDER BY f.path, c.start_line"
-    )
-    return [Withheld(*row) for row in rows]
 
 
 def _known(store: Store, hashes: Sequence[str]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -14,12 +15,11 @@ from typing import Literal
 
 from memory_tui.core import atomic, files
 from memory_tui.core.errors import IndexRefused, IndexUnavailable
+from memory_tui.core.side_files import read_beside
 from memory_tui.index.schema import APPLICATION_ID
 
 SIDES = ("", "-wal", "-shm", "-journal")
 """What SQLite can leave of one database, the database itself first."""
-LONGEST_SIDE = 1 << 12
-"""Bytes of the longest lock file or seal; what is longer is not ours."""
 _MAGIC = b"SQLite format 3\0"
 _MARK = APPLICATION_ID.to_bytes(4, "big")
 _HEADER = 100
@@ -86,56 +86,6 @@ def is_private(path: Path) -> bool:
         return False
 
 
-def open_beside(path: Path, flags: int, is_ours: Callable[[bytes], bool]) -> int:
-    """A descriptor of a small file of ours beside the index, opened as `flags` say; it must not be a database.
-
-    Raises OSError, FileExistsError with the reason for a link, a pipe, and a file whose bytes are not ours.
-    """
-    descriptor = _opened(path, (flags & ~(os.O_WRONLY | os.O_RDWR)) | os.O_RDWR)
-    try:
-        data = os.read(descriptor, LONGEST_SIDE + 1)
-        if data and (len(data) > LONGEST_SIDE or not is_ours(data)):
-            raise FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
-        os.lseek(descriptor, 0, os.SEEK_SET)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def read_beside(path: Path, most: int = LONGEST_SIDE, *, whole: bool = True) -> bytes:
-    """The bytes of a small file beside the index, no more than `most`, else its beginning unless it has to be `whole`.
-
-    Raises OSError, also for what is no file.
-    """
-    descriptor = _opened(path, os.O_RDONLY)
-    try:
-        data = os.read(descriptor, most + whole)
-    finally:
-        os.close(descriptor)
-    if len(data) > most:
-        raise FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
-    return data
-
-
-def _opened(path: Path, flags: int) -> int:
-    """A descriptor of a regular file with one name; nothing is followed, and nothing is waited for."""
-    extra = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
-    wrong = FileExistsError(errno.EEXIST, "it is a link, a pipe or a device, not a file", str(path))
-    # To open a device can already do something.
-    if kind(path, lambda _: b"") == "no file":
-        raise wrong
-    try:
-        descriptor = os.open(path, flags | extra, 0o600)
-    except OSError as error:
-        raise wrong if error.errno in (errno.ELOOP, errno.ENXIO) else error from None
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-        os.close(descriptor)
-        raise wrong
-    return descriptor
-
-
 def refused(path: Path, what: str) -> IndexRefused:
     """That `path`, which `what` says more of, is left alone."""
     return IndexRefused(
@@ -197,9 +147,34 @@ def find(path: str | os.PathLike[str]) -> Path:
     where = resolved(path)
     if (where.exists() and os.access(where, os.W_OK)) or not hasattr(os, "geteuid"):
         return where
-    others = [Path(tempfile.gettempdir()), *_MEMORY]
-    found = (folder / f"memory-tui-{os.geteuid()}" / _temporary_name(where) for folder in others)
+    found = (folder / _temporary_name(where) for folder in temporary_folders())
     return next((other for other in found if other.exists()), where)
+
+
+def temporary_folders() -> list[Path]:
+    """Where `place` puts indexes of this user for want of a place of their own; they need not be there."""
+    if not hasattr(os, "geteuid"):
+        return [Path(tempfile.gettempdir()) / "memory-tui"]
+    return [folder / f"memory-tui-{os.geteuid()}" for folder in (Path(tempfile.gettempdir()), *_MEMORY)]
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether the index at `path` lies in one of the temporary folders."""
+    return path.parent in temporary_folders()
+
+
+def displaced(path: str | os.PathLike[str]) -> list[Path]:
+    """The temporary indexes that stand for the one of `path`."""
+    name = _temporary_name(resolved(path))
+    return [other for folder in temporary_folders() if (other := folder / name).exists()]
+
+
+def remove_temporary(path: Path) -> None:
+    """Remove a temporary index, everything beside it, and its folder when that is empty. Raises OSError."""
+    for part in sorted(path.parent.glob(f"{path.name}*"), reverse=True):
+        atomic.remove_file(part)
+    with contextlib.suppress(OSError):
+        path.parent.rmdir()
 
 
 def file_at(path: Path) -> tuple[int, int] | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from memory_tui.index import schema
 from memory_tui.index.schema import RECIPE, Recipe
-from memory_tui.index.store import FileRow, Store
+from memory_tui.index.store import Store
 from memory_tui.providers.protocol import Identity, Vectors
+from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 VEC0_FROM = 200_000
@@ -90,7 +91,7 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
             rows,
         )
         store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", said)
-        if store.full_text():
+        if store.words.cut():
             store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
             store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
         store.query(
@@ -99,7 +100,7 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
         _put_vec0(store, "c.id > ?", (last,))
 
 
-def remove_files(store: Store, files: Sequence[FileRow]) -> None:
+def remove_files(store: Store, files: Sequence[IndexedNote]) -> None:
     """Forget `files` and their chunks; their vectors stay in the cache."""
     ids = [file.id for file in files]
     with store.writing() as generation:
@@ -108,7 +109,7 @@ def remove_files(store: Store, files: Sequence[FileRow]) -> None:
         _log_files(store, generation, ids)
 
 
-def touch_files(store: Store, files: Sequence[FileRow]) -> None:
+def touch_files(store: Store, files: Sequence[IndexedNote]) -> None:
     """Store state, detail, time and size of `files`, whose text is as it was."""
     with store.writing() as generation:
         store.many(
@@ -162,7 +163,7 @@ def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None
     one = [(number,) for number in file_ids]
     live = "SELECT id FROM chunks WHERE file_id = ? AND occurrence = 0"
     store.many(f"INSERT INTO changes SELECT ?, 'drop', id FROM ({live})", [(generation, number) for number in file_ids])
-    if store.full_text():
+    if store.words.cut():
         # The text has to be handed back: an external-content table cannot find the words to take away by itself.
         store.many(
             "INSERT INTO chunks_fts(chunks_fts, rowid, text) SELECT 'delete', id, text FROM chunks WHERE file_id = ?",
@@ -180,7 +181,7 @@ def prepare_full_text(store: Store, tokenizer: str) -> None:
 
     What stemmed search sees is not kept: after this its table fills as notes are cut again.
     """
-    if store.full_text() == tokenizer and (tokenizer or not store.meta("full_text")):
+    if store.words.cut() == tokenizer and (tokenizer or not store.meta("full_text")):
         return
     with store.writing():
         store.query("DELETE FROM meta WHERE key = 'full_text'")

@@ -28,9 +28,10 @@ import numpy as np
 from memory_tui.core import atomic
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.jsstring import sha256_hex
+from memory_tui.core.side_files import read_beside
 from memory_tui.index import database
 from memory_tui.index.database import Rows, switched_off
-from memory_tui.index.index_file import SIDES, read_beside
+from memory_tui.index.index_file import SIDES
 from memory_tui.index.schema import APPLICATION_ID
 from memory_tui.index.store import Store
 
@@ -66,7 +67,7 @@ def _counts(store: Store) -> list[str]:
     )
     if lost:
         found.append(f"{lost} chunks whose vector is lost")
-    if store.full_text():
+    if store.words.cut():
         words = store.value("SELECT count(*) FROM chunks_words_docsize")
         if words != chunks:
             found.append(f"{chunks} chunks, and words of {words}")

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from memory_tui.index.store import FileRow
+from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, reachable
 from memory_tui.workspace.scan import Scan
@@ -57,7 +57,7 @@ class Gone:
     `moved` are the stored paths of roots on another device than before, where notes are missing.
     """
 
-    deleted: list[FileRow] = field(default_factory=list)
+    deleted: list[IndexedNote] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
     shrink: Shrink | None = None
     moved: set[str] = field(default_factory=set)
@@ -65,7 +65,7 @@ class Gone:
 
 def sort_out(
     scan: Scan,
-    known: Mapping[str, FileRow],
+    known: Mapping[str, IndexedNote],
     roots: Roots | None = None,
     devices: Devices | None = None,
     accepted: bool = False,
@@ -94,7 +94,7 @@ def sort_out(
     return gone
 
 
-def _missing(scan: Scan, known: Mapping[str, FileRow], roots: Roots | None) -> list[FileRow]:
+def _missing(scan: Scan, known: Mapping[str, IndexedNote], roots: Roots | None) -> list[IndexedNote]:
     """The rows whose notes are not on disk."""
     found = {note.path for note in scan.found}
     here = scan.quiet + sum(path in known for path in found)
@@ -148,7 +148,7 @@ def from_text(text: object) -> dict[str, int]:
     return {str(k): v for k, v in value.items() if isinstance(v, int)} if isinstance(value, dict) else {}
 
 
-def _doubt(gone: Gone, known: Mapping[str, FileRow], roots: Roots, vanished: set[str]) -> None:
+def _doubt(gone: Gone, known: Mapping[str, IndexedNote], roots: Roots, vanished: set[str]) -> None:
     """Hold what was to be deleted, where that is more than half of what should be there, or a whole root."""
     here = [row for row in gone.deleted if in_scope(roots, row.path)]
     should = sum(in_scope(roots, path) for path in known) if len(here) >= MANY or vanished else 0

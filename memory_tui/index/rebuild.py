@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 
 from memory_tui.core import atomic
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.index import database, embedding, index_write, integrity
 from memory_tui.index.database import Rows, explained
 from memory_tui.index.index_file import SIDES, is_private, kind
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import Stop, cut
+from memory_tui.index.sync_run import cut
 from memory_tui.providers.protocol import Provider
+from memory_tui.source.rows import NewNotes
 from memory_tui.workspace import notes as workspace_notes
 
 
@@ -183,8 +186,8 @@ _TRIAL_PAGES = 512
 
 
 @contextmanager
-def trial(store: Store) -> Iterator[Store]:
-    """A copy of `store` that can be changed. Raises IndexUnavailable for an index that is too large to copy."""
+def trial(store: Store) -> Iterator[TrialCopy]:
+    """A copy of `store` in memory. Raises IndexUnavailable for an index that is empty, or too large to copy."""
     size = int(store.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") or 0)
     if size > MOST_BYTES:
         raise IndexUnavailable(
@@ -199,30 +202,38 @@ def trial(store: Store) -> Iterator[Store]:
                     backup.step(_TRIAL_PAGES)
         except apsw.Error as error:
             raise explained(error, store.path) from None
-        yield Store(connection, store.path, False, database.OFF)
+        copy = Store(connection, store.path, False, database.OFF)
+        recipe = copy.recipe()
+        if recipe is None:
+            raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
+        yield TrialCopy(copy, recipe)
     finally:
         connection.close()
 
 
-def put(store: Store, notes: Mapping[str, bytes | None], recipe: Recipe, provider: Provider | None) -> int:
-    """Index `notes` in a trial: bytes by stored path, None for one that goes; returns how many texts lack a vector.
+@dataclass(frozen=True, slots=True)
+class TrialCopy:
+    """A copy of an index that can be changed (`source.protocol.Trial`)."""
 
-    Vectors come from those that are kept, and from `provider` when there is one. Raises Unreadable, ProviderError.
-    """
-    started = time.time()
-    known = store.known()
-    new = [
-        cut(workspace_notes.of_bytes(path, data, int(started * 1e9)), "memory", recipe, started)
-        for path, data in notes.items()
-        if data is not None
-    ]
-    texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
-    ids = store.cached(recipe.identity, list(texts)) if recipe.identity.dims else {}
-    missing = [digest for digest in texts if digest not in ids]
-    if missing and provider is not None and provider.identity == recipe.identity:
-        vectors = provider.embed([texts[digest] for digest in missing], "document")
-        ids = {**ids, **index_write.add_embeddings(store, recipe.identity, missing, vectors)}
-        missing = []
-    index_write.replace_files(store, new, recipe.identity.model, ids)
-    index_write.remove_files(store, [known[path] for path, data in notes.items() if data is None and path in known])
-    return len(missing) if recipe.identity.dims else 0
+    source: Store
+    recipe: Recipe
+
+    def put(self, notes: NewNotes, provider: Provider | None) -> int:
+        """Index `notes` in the copy and return how many texts lack a vector. Raises Unreadable, ProviderError."""
+        started, store, identity = time.time(), self.source, self.recipe.identity
+        known = store.known()
+        new = [
+            cut(workspace_notes.of_bytes(path, data, int(started * 1e9)), "memory", self.recipe, started)
+            for path, data in notes.items()
+            if data is not None
+        ]
+        texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
+        ids = store.cached(identity, list(texts)) if identity.dims else {}
+        missing = [digest for digest in texts if digest not in ids]
+        if missing and provider is not None and provider.identity == identity:
+            vectors = provider.embed([texts[digest] for digest in missing], "document")
+            ids = {**ids, **index_write.add_embeddings(store, identity, missing, vectors)}
+            missing = []
+        index_write.replace_files(store, new, identity.model, ids)
+        index_write.remove_files(store, [known[path] for path, data in notes.items() if data is None and path in known])
+        return len(missing) if identity.dims else 0

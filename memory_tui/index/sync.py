@@ -6,23 +6,24 @@ beside it, and the old one answers until the new one is whole.
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass, replace
 
 from memory_tui.core import events, profiles
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.core.events import Listener
 from memory_tui.core.settings import Settings
 from memory_tui.index import database, embedding, index_write, rebuild, schema
 from memory_tui.index.batch_jobs import Terms
 from memory_tui.index.embedding import HERE, Manner
-from memory_tui.index.freshness import PATIENT, Thresholds, difference
+from memory_tui.index.freshness import PATIENT
 from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import Orders, Run, Stop
+from memory_tui.index.sync_run import Orders, Run
 from memory_tui.providers.protocol import Identity, Provider
+from memory_tui.source.note_state import Thresholds, difference
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.roots import scan as look
@@ -129,7 +130,7 @@ def sync(
     if force:
         embedding.forget(store)
     patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
-    orders = Orders(roots, listener, cancel or threading.Event(), reason, patience, accept_shrink, terms, manner=manner)
+    orders = Orders(roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner)
     job = _Job(store, recipe, provider, orders, force, outage)
     started, before, error = time.monotonic(), store.generation(), ""
     try:

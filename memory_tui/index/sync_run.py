@@ -12,22 +12,24 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from memory_tui.core import events
-from memory_tui.core.errors import Cancelled, Unreadable
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Unreadable
 from memory_tui.core.events import Listener
 from memory_tui.core.tokens import indexed_form
 from memory_tui.index import batch_jobs, database, index_write, mass_deletion
 from memory_tui.index.batch_jobs import Terms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, Manner
-from memory_tui.index.freshness import Thresholds, difference, touched, waits
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.mass_deletion import Gone
 from memory_tui.index.schema import Recipe
-from memory_tui.index.store import CHANGED, FileRow, Store
+from memory_tui.index.store import Store
 from memory_tui.providers.protocol import Identity, Provider
+from memory_tui.source.note_state import Thresholds, difference, touched, waits
+from memory_tui.source.rows import CHANGED, IndexedNote
 from memory_tui.workspace import chunking_2026_9, roots, transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
@@ -177,14 +179,6 @@ _PROGRESS_SECONDS = 0.1
 _END = object()
 
 
-class Stop(Protocol):
-    """Tells a run that it should give up."""
-
-    def is_set(self) -> bool:
-        """Whether it should."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a run is told: whom to tell, when to stop, why it runs, and what it may take for granted.
@@ -234,7 +228,7 @@ class Run:
         self.embedder = Embedder(store, recipe.identity, provider, self.check, orders.manner)
         self._waiting: list[NewFile] = []
         self._waiting_rows = 0
-        self._touching: list[FileRow] = []
+        self._touching: list[IndexedNote] = []
         self._meter = Meter(0, 0)
         self._told = 0.0
         self._after = 0
@@ -261,7 +255,7 @@ class Run:
         if todo:
             index_write.prepare_vec0(store, self._recipe.identity.dims)
 
-    def _read(self, todo: Sequence[Found], known: Mapping[str, FileRow]) -> Iterator[None]:
+    def _read(self, todo: Sequence[Found], known: Mapping[str, IndexedNote]) -> Iterator[None]:
         """Make the notes of `todo` findable, at least by their words; pauses after each write."""
         for note in todo:
             self.check()
@@ -273,8 +267,7 @@ class Run:
 
     def check(self) -> None:
         """Raises Cancelled when the work is to be given up."""
-        if self._orders.stop.is_set():
-            raise Cancelled
+        self._orders.stop.check()
 
     def _forget(self, scan: Scan) -> None:
         store, orders = self._store, self._orders
@@ -292,7 +285,7 @@ class Run:
         if now != before and not self.gone.held:
             index_write.remember(store, mass_deletion.KEY, mass_deletion.to_text(now))
 
-    def _look_at(self, note: Found, row: FileRow | None) -> None:
+    def _look_at(self, note: Found, row: IndexedNote | None) -> None:
         started = time.time()
         try:
             read = roots.read(note)
@@ -306,7 +299,7 @@ class Run:
         self._waiting.append(new)
         self._waiting_rows += 1 + len(new.chunks)
 
-    def _same(self, row: FileRow, read: Document, started: float, again: bool) -> None:
+    def _same(self, row: IndexedNote, read: Document, started: float, again: bool) -> None:
         """The text is as it was; `again` tells that it would be read over and over if that were not written down."""
         stored = row._replace(mtime_ns=read.mtime_ns, size=read.size, state="ok", detail=remarks(read))
         if stored == row and not again:
@@ -316,7 +309,7 @@ class Run:
             self._touching.append(stored._replace(indexed_at=started))
         self._progress(row.path, read.size)
 
-    def _fail(self, note: Found, row: FileRow | None, error: Unreadable) -> None:
+    def _fail(self, note: Found, row: IndexedNote | None, error: Unreadable) -> None:
         state = CHANGED if isinstance(error, ChangedWhileRead) else "failed"
         self.tally.failed.append((note.path, error.message))
         if row is None or (row.state, row.detail) != (state, error.message):

@@ -23,6 +23,7 @@ _ORDER = (
     "agents",
     "commands",
     "keys",
+    "library",
 )
 
 

@@ -18,10 +18,10 @@ from memory_tui.openclaw.prompt import GET, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
-    from memory_tui.mcp.tools import Manner
+    from memory_tui.mcp.tools import AnswerRules
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
     from memory_tui.recalls.recall_log import RecallEntry
 
@@ -30,25 +30,28 @@ _GOODBYE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ServerOptions:
     """What the command line asked of the server; None where it said nothing, so that the configuration decides."""
 
     citations: Mode | None = None
     session_key: str = ""
     max_injected_chars: int | None = None
     log: bool | None = None
+    prompts: bool = True
+    resources: bool = True
+    """Whether prompts and resources are offered: some hosts turn them into tools that the agent has no use for."""
     disabled: str = ""
     """Why the configuration gives the agent no memory search, as a sentence; empty where it does."""
 
 
-class Host:
+class ServedMemory:
     """Answers the tools, from any thread. A memory that cannot be opened is tried again at the next question."""
 
-    def __init__(self, open_memory: Callable[[], Engine], wishes: Wishes) -> None:
+    def __init__(self, open_memory: Callable[[], Engine], wishes: ServerOptions) -> None:
         self.news = ""
         """What is being done meanwhile, for somebody who waits."""
         self._open_memory = open_memory
-        self._wishes = wishes
+        self.wishes = wishes
         # A signal may close the host while its own thread does.
         self._lock = threading.RLock()
         self._memory: Engine | None = None
@@ -57,7 +60,7 @@ class Host:
 
     def rule(self, citations: Mode) -> str:
         """When to search the memory, or that the configuration switched that off."""
-        disabled = self._wishes.disabled
+        disabled = self.wishes.disabled
         return disabled_rule(disabled) if disabled else recall_rule(citations)
 
     def memory(self) -> Engine:
@@ -84,7 +87,7 @@ class Host:
         try:
             memory = self.memory()
             # A remote provider is not paid for a question that nobody has asked.
-            question = "" if memory.plan.provider in registry.REMOTE else "memory"
+            question = "" if registry.sends(memory.plan.provider) else "memory"
             try:
                 evidence = memory.queries.gather(question)
             except IndexUnavailable:
@@ -119,25 +122,25 @@ class Host:
 
     def citations(self) -> Mode:
         """The mode of citations: as wished, else as configured, else auto."""
-        if self._wishes.citations is not None:
-            return self._wishes.citations
+        if self.wishes.citations is not None:
+            return self.wishes.citations
         try:
             return mode_of(self.memory().plan.config.value("memory.citations"))
         except MemoryTuiError:
             return "auto"
 
-    def _manner(self, memory: Engine, session_key: str) -> Manner:
-        from memory_tui.mcp.tools import Manner
+    def _manner(self, memory: Engine, session_key: str) -> AnswerRules:
+        from memory_tui.mcp.tools import AnswerRules
 
-        most = self._wishes.max_injected_chars
-        return Manner(
+        most = self.wishes.max_injected_chars
+        return AnswerRules(
             self.citations(),
-            session_key or self._wishes.session_key,
+            session_key or self.wishes.session_key,
             memory.plan.settings.whole("recall.maxInjectedChars") if most is None else most,
         )
 
     def search(
-        self, given: Mapping[str, Any], session_key: str, client: str, cancel: Cancel, late: bool = False
+        self, given: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
     ) -> SearchAnswer:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
         from memory_tui.mcp.tools import memory_search, unavailable
@@ -197,7 +200,7 @@ class Host:
         return found
 
     def _logs(self, memory: Engine) -> bool:
-        return memory.plan.settings.on("recall.log") if self._wishes.log is None else self._wishes.log
+        return memory.plan.settings.on("recall.log") if self.wishes.log is None else self.wishes.log
 
 
 def note_down(memory: Engine, entry: RecallEntry) -> None:

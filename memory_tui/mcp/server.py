@@ -1,40 +1,37 @@
-"""The MCP server speaks over stdio: tools, resources, the recall rule as a prompt.
+"""The MCP server of a memory: tools, notes as resources, the recall rule as a prompt.
 
 Standard output carries the protocol and nothing else. A request that is wrong is answered, and the server lives on; it
-ends when its input ends, and takes its threads with it. What the first answer does not need is imported after it.
+ends when its input ends, and takes its threads with it. The handshake and the lists are answered before anything is
+imported that opens the memory; that begins when the tools were listed, or soon after the first request.
 """
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
+import functools
 import json
 import os
-import sys
 import threading
 import time
-import traceback
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import anyio
-import anyio.to_thread
-import mcp_types as types
-from mcp.server.lowlevel.server import Server
-from mcp.server.stdio import stdio_server
-from mcp.shared.exceptions import MCPError
 
 from memory_tui import __version__
 from memory_tui.core import jsstring, stop_signals
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
-from memory_tui.index.connections import Cancel
-from memory_tui.mcp.wire import Answered, Answers
+from memory_tui.mcp import protocol
+from memory_tui.mcp.protocol import Caller, Connection, Method, Offer, Refusal
+from memory_tui.mcp.schemas import UNTRUSTED, recorded
+from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
 from memory_tui.openclaw.prompt import GET, SEARCH
 
 if TYPE_CHECKING:
-    from memory_tui.mcp.host import Host
+    from memory_tui.mcp.host import ServedMemory
     from memory_tui.mcp.resources import File
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
 
@@ -47,196 +44,204 @@ PATIENCE_SECONDS = 25.0
 LAST_SECONDS = 5.0
 WORKERS = 4
 """Questions that are answered at the same time; more wait. A search keeps a processor busy."""
+_THREADS = 64
+"""Threads for questions: one that hangs keeps its own."""
 _NEWS_SECONDS = 0.5
 _GOODBYE_SECONDS = 1.0
+_OPENING_SECONDS = 1.0
+"""How long after its first request a client may take to list the tools, before the memory is opened for it."""
 RECALL = "recall"
+_RULE = "When to search the memory, and how to cite it."
+_ALWAYS = {"anthropic/alwaysLoad": True}
+"""Claude Code puts the tool before the model from the start, so that no search for tools comes before a recall."""
 
 
-@cache
-def tools() -> tuple[types.Tool, ...]:
+def tools() -> list[dict[str, Any]]:
     """Both tools, with the schemas of what they take and give."""
-    from memory_tui.mcp.types import Get, GetAnswer, Search, SearchAnswer, schema
+    schemas = recorded()
+    reading = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    return [
+        {
+            "name": SEARCH,
+            "title": "Search the memory",
+            "description": "Recall, before you answer anything about earlier work, decisions, dates, people, "
+            "preferences or todos: searches MEMORY.md and memory/*.md (and transcripts of sessions where they are "
+            "configured) by meaning and by words, and gives the best pieces with path and lines. With disabled=true "
+            "the memory could not be searched: tell the user.",
+            "inputSchema": schemas["SearchArguments"],
+            "outputSchema": schemas["SearchAnswer"],
+            "annotations": reading,
+            "_meta": _ALWAYS,
+        },
+        {
+            "name": GET,
+            "title": "Read from the memory",
+            "description": "Read lines of a note that memory_search named, MEMORY.md or memory/*.md: at most 120 lines "
+            "and 12,000 characters at once, with where to go on. A note that does not exist is empty text.",
+            "inputSchema": schemas["GetArguments"],
+            "outputSchema": schemas["GetAnswer"],
+            "annotations": reading,
+            "_meta": _ALWAYS,
+        },
+    ]
 
-    reading = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    return (
-        types.Tool(
-            name=SEARCH,
-            title="Search the memory",
-            description="Recall, before you answer anything about earlier work, decisions, dates, people, preferences "
-            "or todos: searches MEMORY.md and memory/*.md (and transcripts of sessions where they are "
-            "configured) by meaning and by words, and gives the best pieces with path and lines. With "
-            "disabled=true the memory could not be searched: tell the user.",
-            input_schema=schema(Search),
-            output_schema=schema(SearchAnswer),
-            annotations=reading,
-        ),
-        types.Tool(
-            name=GET,
-            title="Read from the memory",
-            description="Read lines of a note that memory_search named, MEMORY.md or memory/*.md: at most 120 lines "
-            "and 12,000 characters at once, with where to go on. A note that does not exist is empty "
-            "text.",
-            input_schema=schema(Get),
-            output_schema=schema(GetAnswer),
-            annotations=reading,
-        ),
-    )
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Handlers:
-    """What is done for each request; `ctx` is the SDK's context of it."""
+    """What is done for each request."""
 
-    host: Host
-    limiter: anyio.CapacityLimiter
+    host: ServedMemory
+    limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WORKERS))
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "mcp-question"))
 
-    async def list_tools(self, ctx: Any, params: object) -> types.ListToolsResult:  # noqa: ANN401
+    def offer(self) -> Offer:
+        """What this server can be asked."""
+        methods = {"tools/list": Method(self.list_tools, cached=True), "tools/call": Method(self.call_tool)}
+        if self.host.wishes.prompts:
+            methods["prompts/list"] = Method(self.list_prompts, cached=True)
+            methods["prompts/get"] = Method(self.get_prompt)
+        if self.host.wishes.resources:
+            methods["resources/list"] = Method(self.list_resources, cached=True)
+            methods["resources/templates/list"] = Method(self.list_templates, cached=True)
+            methods["resources/read"] = Method(self.read_resource, cached=True)
+        info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
+        return Offer(info, self.host.rule("auto"), methods)
+
+    async def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Both tools."""
-        del ctx
-        _only_page(params)
-        return types.ListToolsResult(tools=list(tools()))
+        del caller
+        protocol.only_page(params)
+        return {"tools": tools()}
 
-    async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:  # noqa: ANN401
+    async def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
-        given, key, client = params.arguments or {}, _session_key(ctx), _client(ctx)
-        runs: dict[str, Callable[[Cancel, bool], SearchAnswer | GetAnswer]] = {
-            SEARCH: lambda cancel, late: self.host.search(given, key, client, cancel, late),
-            GET: lambda *_: self.host.get(given, client),
+        name, given = protocol.text(params, "name"), protocol.members(params, "arguments")
+        session = caller.meta.get(SESSION_KEY, "")
+        key = session if isinstance(session, str) else ""
+        runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
+            SEARCH: lambda cancel, late: self.host.search(given, key, caller.client, cancel, late),
+            GET: lambda *_: self.host.get(given, caller.client),
         }
-        run = runs.get(params.name)
+        run = runs.get(name)
         if run is None:
-            raise MCPError(
-                types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}", {"tools": [tool.name for tool in tools()]}
-            )
+            raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": list(runs)})
+        reporting = asyncio.create_task(self._report(caller)) if caller.report is not None else None
         try:
-            async with _reporting(ctx, self.host):
-                with anyio.move_on_after(PATIENCE_SECONDS):
-                    return _result(await self._in_thread(lambda cancel: run(cancel, False)))
-                with anyio.move_on_after(LAST_SECONDS):
-                    return _result(await self._in_thread(lambda cancel: run(cancel, True)))
-            return _result(_late(params.name, str(given.get("path", ""))))
+            for late, seconds in ((False, PATIENCE_SECONDS), (True, LAST_SECONDS)):
+                answer = await self._within(seconds, functools.partial(_ask, run, late))
+                if answer is not None:
+                    return _result(answer)
+            return _result(_late(name, str(given.get("path", ""))))
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
-            traceback.print_exc(file=sys.stderr)
+            protocol.report_fault()
             return _failed(f"memory-tui failed inside: {type(error).__name__}.")
+        finally:
+            if reporting is not None:
+                reporting.cancel()
 
-    async def list_resources(
-        self,
-        ctx: Any,  # noqa: ANN401
-        params: types.PaginatedRequestParams | None,
-    ) -> types.ListResourcesResult:
+    async def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The notes, a page at a time."""
-        del ctx
+        del caller
+        cursor = protocol.optional_text(params, "cursor")
         from memory_tui.mcp import resources
 
-        cursor = params.cursor if params is not None else None
         found, following = await self._in_thread(lambda _: resources.page(self.host.memory(), cursor))
-        return types.ListResourcesResult(resources=[_resource(file) for file in found], next_cursor=following)
+        after = {} if following is None else {"nextCursor": following}
+        return {"resources": [_resource(file) for file in found], **after}
 
-    async def list_templates(self, ctx: Any, params: object) -> types.ListResourceTemplatesResult:  # noqa: ANN401
+    async def list_templates(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """How the URI of a note is made."""
-        del ctx
-        _only_page(params)
-        from memory_tui.mcp import resources
+        del caller
+        protocol.only_page(params)
+        made = {
+            "name": "note",
+            "uriTemplate": "memory:{+path}",
+            "description": "A note by its path.",
+            "mimeType": "text/markdown",
+        }
+        return {"resourceTemplates": [made]}
 
-        return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(
-                    name="note",
-                    uri_template=resources.TEMPLATE,
-                    description="A note by its path.",
-                    mime_type="text/markdown",
-                )
-            ]
-        )
-
-    async def read_resource(
-        self,
-        ctx: Any,  # noqa: ANN401
-        params: types.ReadResourceRequestParams,
-    ) -> types.ReadResourceResult:
+    async def read_resource(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The text of a note."""
-        del ctx
+        del caller
+        address = protocol.text(params, "uri")
         from memory_tui.mcp import resources
-        from memory_tui.mcp.types import UNTRUSTED
 
-        address = str(params.uri)
         text = await self._in_thread(lambda _: resources.text(self.host.memory(), address))
-        return types.ReadResourceResult(
-            contents=[
-                types.TextResourceContents(
-                    uri=address, mime_type="text/markdown", text=text, _meta={"memory-tui/untrusted": UNTRUSTED}
-                )
-            ]
-        )
+        meta = {"memory-tui/untrusted": UNTRUSTED}
+        return {"contents": [{"uri": address, "mimeType": "text/markdown", "text": text, "_meta": meta}]}
 
-    async def list_prompts(self, ctx: Any, params: object) -> types.ListPromptsResult:  # noqa: ANN401
+    async def list_prompts(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The rule of recall."""
-        del ctx
-        _only_page(params)
-        return types.ListPromptsResult(
-            prompts=[
-                types.Prompt(
-                    name=RECALL,
-                    title="Recall",
-                    description="When to search the memory, and how to cite it.",
-                    arguments=[types.PromptArgument(name="question", description="What to answer from memory.")],
-                )
-            ]
-        )
+        del caller
+        protocol.only_page(params)
+        question = {"name": "question", "description": "What to answer from memory."}
+        return {"prompts": [{"name": RECALL, "title": "Recall", "description": _RULE, "arguments": [question]}]}
 
-    async def get_prompt(self, ctx: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:  # noqa: ANN401
+    async def get_prompt(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The rule of recall, with a question where one is given."""
-        del ctx
-        if params.name != RECALL:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}", {"prompts": [RECALL]})
+        del caller
+        name, given = protocol.text(params, "name"), protocol.members(params, "arguments")
+        if name != RECALL:
+            raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:100]}", {"prompts": [RECALL]})
+        question = (protocol.optional_text(given, "question") or "").strip()
         rule = self.host.rule(await self._in_thread(lambda _: self.host.citations()))
-        question = (params.arguments or {}).get("question", "").strip()
-        return types.GetPromptResult(
-            description="When to search the memory, and how to cite it.",
-            messages=[
-                types.PromptMessage(
-                    role="user",
-                    content=types.TextContent(text=jsstring.well_formed(f"{rule}\n\n{question}" if question else rule)),
-                )
-            ],
-        )
+        text = jsstring.well_formed(f"{rule}\n\n{question}" if question else rule)
+        return {"description": _RULE, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
-    async def _in_thread(self, run: Callable[[Cancel], Outcome]) -> Outcome:
-        """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
-        cancel = Cancel()
+    async def _within(self, seconds: float, run: Callable[[Stop], Outcome]) -> Outcome | None:
+        """What `run` returns, None when it takes longer than `seconds`."""
         try:
-            return await anyio.to_thread.run_sync(run, cancel, abandon_on_cancel=True, limiter=self.limiter)
-        except anyio.get_cancelled_exc_class():
-            cancel.cancel()
+            async with asyncio.timeout(seconds) as limit:
+                return await self._in_thread(run)
+        except TimeoutError:
+            if limit.expired():
+                return None
             raise
 
+    async def _in_thread(self, run: Callable[[Stop], Outcome]) -> Outcome:
+        """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
+        cancel = Stop()
+        try:
+            async with self.limit:
+                return await asyncio.get_running_loop().run_in_executor(self.pool, run, cancel)
+        except asyncio.CancelledError:
+            cancel.set()
+            raise
 
-def _only_page(params: object) -> None:
-    """Raise where `params` ask for a page after the only one."""
-    if getattr(params, "cursor", None) is not None:
-        raise MCPError(types.INVALID_PARAMS, "This is no cursor of this list. It has one page: leave cursor out.")
+    async def _report(self, caller: Caller) -> None:
+        """Tell a client that asked for progress what is going on."""
+        steps = 0
+        while caller.report is not None:
+            caller.report(steps, self.host.news or "searching")
+            steps += 1
+            await asyncio.sleep(_NEWS_SECONDS)
 
 
-def _resource(file: File) -> types.Resource:
+def _ask(run: Callable[[Stop, bool], Outcome], late: bool, cancel: Stop) -> Outcome:
+    return run(cancel, late)
+
+
+def _resource(file: File) -> dict[str, Any]:
     changed = dt.datetime.fromtimestamp(file.mtime, dt.UTC).isoformat()
-    return types.Resource(
-        name=file.path,
-        uri=file.uri,
-        size=file.size,
-        mime_type="text/markdown",
-        annotations=types.Annotations(last_modified=changed),
-    )
+    return {
+        "name": file.path,
+        "uri": file.uri,
+        "size": file.size,
+        "mimeType": "text/markdown",
+        "annotations": {"lastModified": changed},
+    }
 
 
-def _result(answer: SearchAnswer | GetAnswer) -> types.CallToolResult:
-    """An answer as OpenClaw gives it, one text of JSON, and the same as data."""
-    return types.CallToolResult(
-        content=[types.TextContent(text=json.dumps(answer, ensure_ascii=False, indent=2))],
-        structured_content=answer,
-        is_error=answer.get("status") == "error",
-    )
+def _result(answer: SearchAnswer | GetAnswer) -> dict[str, Any]:
+    """An answer as one text of JSON, and the same as data, as the protocol wants it."""
+    return {
+        "content": [{"type": "text", "text": json.dumps(answer, ensure_ascii=False)}],
+        "structuredContent": answer,
+        "isError": answer.get("status") == "error",
+    }
 
 
 def _late(tool: str, path: str) -> SearchAnswer | GetAnswer:
@@ -247,89 +252,48 @@ def _late(tool: str, path: str) -> SearchAnswer | GetAnswer:
     return unavailable(late, timed_out=True) if tool == SEARCH else refused(path, late)
 
 
-def _failed(message: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=jsstring.well_formed(message))], is_error=True)
+def _failed(message: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": jsstring.well_formed(message)}], "isError": True}
 
 
-def _session_key(ctx: Any) -> str:  # noqa: ANN401
-    value = (ctx.meta or {}).get(SESSION_KEY, "")
-    return value if isinstance(value, str) else ""
+async def _serve(host: ServedMemory, pipes: Pipes) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
-
-def _client(ctx: Any) -> str:  # noqa: ANN401
-    """Name and version of the program that asks."""
-    told = ctx.session.client_params
-    return f"{told.client_info.name} {told.client_info.version}"[:100] if told is not None else ""
-
-
-@asynccontextmanager
-async def _reporting(ctx: Any, host: Host) -> AsyncIterator[None]:  # noqa: ANN401
-    """While inside, tell a client that asked for progress what is going on."""
-    if not ctx.meta:
-        yield
-        return
-    async with anyio.create_task_group() as group:
-        group.start_soon(_report, ctx, host)
-        yield
-        group.cancel_scope.cancel()
-
-
-async def _report(ctx: Any, host: Host) -> None:  # noqa: ANN401
-    steps = 0
-    while True:
-        await ctx.session.report_progress(steps, None, host.news or "searching")
-        steps += 1
-        await anyio.sleep(_NEWS_SECONDS)
-
-
-def server(host: Host, limiter: anyio.CapacityLimiter) -> Server[Any]:
-    """The server of one connection."""
-    do = Handlers(host, limiter)
-    made: Server[Any] = Server(
-        "memory-tui",
-        version=__version__,
-        title="memory-tui",
-        instructions=host.rule("auto"),
-        on_list_tools=do.list_tools,
-        on_call_tool=do.call_tool,
-        on_list_resources=do.list_resources,
-        on_list_resource_templates=do.list_templates,
-        on_read_resource=do.read_resource,
-        on_list_prompts=do.list_prompts,
-        on_get_prompt=do.get_prompt,
-    )
-
-    async def warming(ctx: Any, call_next: Callable[[Any], Any]) -> Any:  # noqa: ANN401
-        """Open the memory as soon as the first request was answered: the client waits for that one most."""
-        try:
-            return await _explained(call_next, ctx)
-        finally:
+    def answered(method: str) -> None:
+        if method in ("tools/list", "tools/call"):
             host.warm()
+        else:
+            loop.call_later(_OPENING_SECONDS, host.warm)
 
-    made.middleware[:] = [warming]
-    return made
+    connection = Connection(Handlers(host).offer(), pipes.send, answered)
+
+    def heard(line: bytes) -> None:
+        """The next line is read when this one was taken, so that a flood waits in the pipe."""
+        taken = threading.Event()
+
+        def take() -> None:
+            try:
+                connection.hear(line)
+            finally:
+                taken.set()
+
+        try:
+            loop.call_soon_threadsafe(take)
+        except RuntimeError:
+            # The server has ended meanwhile.
+            return
+        taken.wait()
+
+    def over() -> None:
+        # The loop may be over already.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(ended.set)
+
+    pipes.start(heard, over, over)
+    await ended.wait()
 
 
-async def _explained(call_next: Callable[[Any], Any], ctx: Any) -> Any:  # noqa: ANN401
-    """Errors of ours as errors of the protocol, with their sentence."""
-    try:
-        return await call_next(ctx)
-    except MemoryTuiError as error:
-        raise MCPError(
-            types.INVALID_PARAMS if error.exit_status == 2 else types.INTERNAL_ERROR,
-            f"{error.message} {error.next_step}".rstrip(),
-            error.as_dict(),
-        ) from None
-
-
-async def _serve(host: Host) -> None:
-    made = server(host, anyio.CapacityLimiter(WORKERS))
-    async with stdio_server() as (reading, writing):
-        answers = Answers(writing)
-        await made.run(Answered(reading, answers), answers, made.create_initialization_options())
-
-
-def serve(host: Host) -> None:
+def serve(host: ServedMemory) -> None:
     """Serve until the input ends, nobody reads the output any more, or a signal says so."""
 
     def stop(number: int, frame: object) -> None:
@@ -339,22 +303,22 @@ def serve(host: Host) -> None:
         stop_signals.say(number)
         os._exit(stop_signals.exit_status(number))
 
+    pipes = Pipes()
     with stop_signals.heard(stop):
         try:
-            anyio.run(_serve, host)
-        except* (BrokenPipeError, anyio.BrokenResourceError):
-            # The client is gone, and with it everybody who could be told.
-            host.news = ""
+            asyncio.run(_serve(host, pipes))
         finally:
             host.close()
+    pipes.close(_GOODBYE_SECONDS)
     _part()
 
 
 def _part() -> None:
-    """Do not wait for a thread that hangs in the disk or the network, as Python would for ever."""
+    """Do not wait for a thread that hangs in the disk, the network or a pipe, as Python would for ever."""
     end = time.monotonic() + _GOODBYE_SECONDS
-    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
     for thread in others:
-        thread.join(max(0.0, end - time.monotonic()))
+        if not thread.daemon:
+            thread.join(max(0.0, end - time.monotonic()))
     if any(thread.is_alive() for thread in others):
         os._exit(0)

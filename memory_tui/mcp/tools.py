@@ -9,25 +9,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import jsstring
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import Settings
 from memory_tui.explain import wording
 from memory_tui.explain.trace_json import kind
-from memory_tui.index.connections import Cancel
 from memory_tui.mcp import types
+from memory_tui.mcp.schemas import UNTRUSTED
 from memory_tui.mcp.types import (
-    UNTRUSTED,
     AnswerMode,
     Clamped,
-    Fallback,
-    Get,
     GetAnswer,
-    Hit,
+    GetArguments,
     Miss,
+    ProviderFallback,
+    RecalledHit,
     Root,
-    Search,
     SearchAnswer,
+    SearchArguments,
 )
 from memory_tui.recalls import recalled_lines
 from memory_tui.search.rank import NOT_COPIED
@@ -51,7 +51,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class AnswerRules:
     """How answers are given: citations, the session they depend on, and a bound on injected characters (0: none)."""
 
     citations: recalled_lines.Mode = "auto"
@@ -70,8 +70,8 @@ class Searched:
 def memory_search(
     memory: Engine,
     given: Mapping[str, Any],
-    manner: Manner | None = None,
-    cancel: Cancel | None = None,
+    manner: AnswerRules | None = None,
+    cancel: Stop | None = None,
     *,
     late: bool = False,
 ) -> Searched:
@@ -79,14 +79,14 @@ def memory_search(
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
     """
-    request = types.read(Search, given)
-    if not jsstring.trim(request.query):
+    request = types.search_arguments(given)
+    if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
-    manner, cancel = manner or Manner(), cancel or Cancel()
+    manner, cancel = manner or AnswerRules(), cancel or Stop()
     try:
         memory.plan.require_enabled()
         _require(memory, request)
-        settings = asked(memory.plan.settings, request.max_results, request.min_score)
+        settings = asked(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
         trace = _at_once(memory, request, settings, cancel) if late else _trace(memory, request, settings, cancel)
     except (QueryError, Cancelled):
         raise
@@ -108,14 +108,15 @@ def memory_search(
     return Searched(found, trace)
 
 
-def _require(memory: Engine, request: Search) -> None:
-    if request.corpus in (None, "all") or request.corpus in memory.plan.roots.sources:
+def _require(memory: Engine, request: SearchArguments) -> None:
+    corpus = request.get("corpus", "all")
+    if corpus == "all" or corpus in memory.plan.roots.sources:
         return
-    what = "The transcripts of sessions are" if request.corpus == "sessions" else "The notes are"
+    what = "The transcripts of sessions are" if corpus == "sessions" else "The notes are"
     raise IndexUnavailable(
         f"{what} not part of this memory.",
         "Leave corpus out, or add the source to sources in the configuration"
-        + (" and set experimental.sessionMemory." if request.corpus == "sessions" else "."),
+        + (" and set experimental.sessionMemory." if corpus == "sessions" else "."),
     )
 
 
@@ -125,7 +126,7 @@ def asked(settings: Settings, max_results: int | None, min_score: float | None) 
     return settings.update({key: value for key, value in changes.items() if value is not None}, "the agent")
 
 
-def _trace(memory: Engine, request: Search, settings: Settings, cancel: Cancel) -> Trace:
+def _trace(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
     """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
     _wait(memory, _UNDER_WAY_SECONDS, cancel)
     if (trace := _indexed(memory, request, settings, cancel)) is not None:
@@ -138,28 +139,31 @@ def _trace(memory: Engine, request: Search, settings: Settings, cancel: Cancel) 
         if not memory.indexer.written_elsewhere or (trace := _indexed(memory, request, settings, cancel)) is not None:
             break
         time.sleep(_PAUSE_SECONDS)
-    return trace or memory.queries.rank(memory.queries.gather(request.query, cancel, _source(request)), settings)
+    return trace or memory.queries.rank(memory.queries.gather(request["query"], cancel, _source(request)), settings)
 
 
-def _indexed(memory: Engine, request: Search, settings: Settings, cancel: Cancel) -> Trace | None:
+def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace | None:
     """The ranking, None while nothing is indexed."""
     try:
-        trace = memory.queries.rank(memory.queries.gather(request.query, cancel, _source(request)), settings)
+        trace = memory.queries.rank(memory.queries.gather(request["query"], cancel, _source(request)), settings)
     except IndexUnavailable:
         return None
     return None if isinstance(trace.empty, EmptyIndex) else trace
 
 
-def _at_once(memory: Engine, request: Search, settings: Settings, cancel: Cancel) -> Trace:
+def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
     """The ranking by words, without waiting for a provider or an index."""
-    return memory.queries.rank(memory.queries.gather(request.query, cancel, _source(request), by_words=True), settings)
+    return memory.queries.rank(
+        memory.queries.gather(request["query"], cancel, _source(request), by_words=True), settings
+    )
 
 
-def _source(request: Search) -> str:
-    return request.corpus if request.corpus in ("memory", "sessions") else ""
+def _source(request: SearchArguments) -> str:
+    corpus = request.get("corpus", "all")
+    return "" if corpus == "all" else corpus
 
 
-def _wait(memory: Engine, seconds: float, cancel: Cancel) -> None:
+def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
     """Until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
     for _ in range(round(seconds / _PAUSE_SECONDS)):
         with cancel.around(_nothing):
@@ -174,11 +178,11 @@ def _nothing() -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
+def answer(trace: Trace, provider: str, manner: AnswerRules) -> SearchAnswer:
     """What an agent is told of `trace`; `provider` is the one that was asked for."""
     with_source = recalled_lines.included(manner.citations, manner.session_key)
     found: SearchAnswer = {
-        "untrusted": UNTRUSTED,
+        "about": UNTRUSTED,
         "results": [_hit(hit, with_source) for hit in trace.recalled],
         "provider": trace.provider,
         "citations": manner.citations,
@@ -205,11 +209,11 @@ def answer(trace: Trace, provider: str, manner: Manner) -> SearchAnswer:
     return found
 
 
-def _instead(trace: Trace, provider: str) -> Fallback | None:
+def _instead(trace: Trace, provider: str) -> ProviderFallback | None:
     """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
     told = trace.who.instead if trace.who else None
     if told is not None:
-        found: Fallback = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
+        found: ProviderFallback = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
         if told["model"]:
             found["model"] = told["model"]
         if told["since"] is not None:
@@ -234,9 +238,9 @@ def shown(text: str) -> str:
     return "\t".join(safe(part, keep_newlines=True) for part in text.split("\t"))
 
 
-def _hit(hit: Candidate, with_source: bool) -> Hit:
+def _hit(hit: Candidate, with_source: bool) -> RecalledHit:
     chunk, first, last = hit.chunk, hit.chunk.start_line, hit.last_line
-    found: Hit = {
+    found: RecalledHit = {
         "path": chunk.path,
         "startLine": first,
         "endLine": last,
@@ -248,7 +252,6 @@ def _hit(hit: Candidate, with_source: bool) -> Hit:
     }
     if with_source:
         found["citation"] = recalled_lines.citation(chunk.path, first, last)
-        found["snippet"] = recalled_lines.cited(found["snippet"], found["citation"])
     return found
 
 
@@ -263,7 +266,7 @@ def _miss(lost: Candidate) -> Miss:
     }
 
 
-def clamp(results: list[Hit], most: int) -> Clamped | None:
+def clamp(results: list[RecalledHit], most: int) -> Clamped | None:
     """Keep `most` UTF-16 units of snippets in all: the one that does not fit is cut, those after it are left out.
 
     OpenClaw does this for QMD (`memory.qmd.limits.maxInjectedChars`). None when everything fits, or `most` is 0.
@@ -354,7 +357,7 @@ def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
 
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
-    request = types.read(Get, given)
+    request = types.get_arguments(given)
     path, start, lines = _place(request)
     if not path:
         raise QueryError("path required", "Name a note, for instance MEMORY.md.")
@@ -368,7 +371,7 @@ def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
     except MemoryTuiError as error:
         return refused(path, error)
     found: GetAnswer = {
-        "untrusted": UNTRUSTED,
+        "about": UNTRUSTED,
         "status": "ok",
         "path": note.path,
         "text": shown(note.text.removesuffix("\n")),
@@ -384,17 +387,13 @@ def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
     return found
 
 
-def _place(request: Get) -> tuple[str, int, int | None]:
+def _place(request: GetArguments) -> tuple[str, int, int | None]:
     """Path, first line and number of lines; a citation says them all."""
-    path = jsstring.trim(request.path)
+    path, start, lines = jsstring.trim(request["path"]), request.get("from", 0), request.get("lines", 0)
     if linked := LINKED.match(path):
         first, last = int(linked["start"]), int(linked["end"] or linked["start"])
-        return (
-            linked["path"],
-            request.start or max(1, first),
-            request.lines or (max(1, last - first + 1) if not request.start else None),
-        )
-    return path, request.start or 1, request.lines or None
+        return (linked["path"], start or max(1, first), lines or (max(1, last - first + 1) if not start else None))
+    return path, start or 1, lines or None
 
 
 def _more(next_from: int | None, cut_line: int | None) -> str:

@@ -251,7 +251,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class IndexComparison:
     """Their index against the disk: the whole, and `files` by path; `summary` counts files by difference."""
 
     state: Literal["ok"]
@@ -311,7 +311,7 @@ def compare_configured(
     settings: Settings,
     roots: Roots,
     path: Path | None = None,
-) -> Comparison | TheirProblem:
+) -> IndexComparison | TheirProblem:
     """The index of the configuration's agent, or the one at `path`, against the notes on disk and what is configured.
 
     Raises WorkspaceError.
@@ -319,7 +319,7 @@ def compare_configured(
     return compare_workspace(roots, path or database(config), wanted(config, settings, roots))
 
 
-def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) -> Comparison | TheirProblem:
+def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) -> IndexComparison | TheirProblem:
     """Their index at `path` against the notes on disk now, or why it cannot be read. Raises WorkspaceError."""
     their = host_index.open_index(path)
     return their if isinstance(their, TheirProblem) else compare(scan(roots), read, their, wishes)
@@ -330,11 +330,11 @@ def compare(
     read_document: Callable[[Found], Document],
     their: TheirIndex,
     wishes: Wanted | None = None,
-) -> Comparison:
+) -> IndexComparison:
     """`their` index against the notes of the scan `seen`, and against what the configuration asks for."""
     compared = files(seen, read_document, their)
     mismatches = tuple(_mismatches(their, wishes or Wanted()))
-    return Comparison(
+    return IndexComparison(
         "ok",
         their.path,
         their.era,

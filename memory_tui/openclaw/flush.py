@@ -50,7 +50,7 @@ _SKIPPED: dict[Skip, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class FlushRules:
     """The settings of `agents.defaults.compaction`; tokens and bytes, 0 bytes never forces."""
 
     enabled: bool = True
@@ -82,7 +82,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class AgentRun:
     """How the agent runs at the moment."""
 
     heartbeat: bool = False
@@ -91,7 +91,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class FlushDecision:
     """Whether to flush, and why (not): `tokens` counted, None when unknown; `left` tokens until then."""
 
     flush: bool
@@ -103,7 +103,7 @@ class Decision:
     left: int | None
 
 
-def threshold(window: int, rules: Rules) -> int:
+def threshold(window: int, rules: FlushRules) -> int:
     """Tokens from which on a session is flushed: window - reserve floor - soft threshold; not positive is never."""
     return window - rules.reserve_floor - rules.soft_threshold
 
@@ -125,13 +125,13 @@ def reads_transcript(session: Session, limit: int) -> bool:
     return session.total_tokens + session.next_tokens >= limit - NEAR_TOKENS
 
 
-def decide(rules: Rules, session: Session, run: Run, window: int) -> Decision:
+def decide(rules: FlushRules, session: Session, run: AgentRun, window: int) -> FlushDecision:
     """Whether this session should be flushed before its next turn; pure."""
     limit, tokens = threshold(window, rules), projected(session)
     left = None if tokens is None or limit <= 0 else max(0, limit - tokens)
 
-    def because(flush: bool, cause: Cause | Skip, detail: str) -> Decision:
-        return Decision(flush, cause, detail, tokens, limit, window, left)
+    def because(flush: bool, cause: Cause | Skip, detail: str) -> FlushDecision:
+        return FlushDecision(flush, cause, detail, tokens, limit, window, left)
 
     refused = _refusal(rules, session, run)
     if refused:
@@ -146,7 +146,7 @@ def decide(rules: Rules, session: Session, run: Run, window: int) -> Decision:
     return because(False, skip, _SKIPPED[skip] + more)
 
 
-def _refusal(rules: Rules, session: Session, run: Run) -> Skip | None:
+def _refusal(rules: FlushRules, session: Session, run: AgentRun) -> Skip | None:
     if not rules.enabled:
         return "disabled"
     if run.heartbeat:
@@ -182,7 +182,7 @@ class Turn:
     silent: str = SILENT
 
 
-def turn(rules: Rules, day: str, now: str) -> Turn:
+def turn(rules: FlushRules, day: str, now: str) -> Turn:
     """The turn for `day` (YYYY-MM-DD) at `now`, a time in words; own prompts get what they lack."""
     asked = rules.prompt or "\n".join(("Pre-compaction memory flush.", *_HINTS, _ONE_FILE, _NOTHING))
     told = rules.system_prompt or "\n".join(

@@ -193,7 +193,7 @@ def find(candidates: Sequence[Path]) -> Path:
     there = [path for path in candidates if path.exists()]
     for path in there:
         try:
-            tables, _ = open_foreign.look(path, _tables)
+            tables, _ = open_foreign.read_foreign(path, _tables)
         except open_foreign.NotSeen:
             # Why is told when it is opened.
             continue
@@ -205,7 +205,7 @@ def find(candidates: Sequence[Path]) -> Path:
 def open_index(path: Path) -> TheirIndex | TheirProblem:
     """Their index at `path`, or why it cannot be read; the file, its time and its folder stay as they are."""
     try:
-        found, copied = open_foreign.look(path, lambda connection: _read(connection, str(path)))
+        found, copied = open_foreign.read_foreign(path, lambda connection: _read(connection, str(path)))
     except open_foreign.NotSeen as problem:
         return TheirProblem(str(path), problem.state, problem.detail, problem.next_step)
     if copied and isinstance(found, TheirIndex):

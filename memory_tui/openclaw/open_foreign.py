@@ -51,7 +51,7 @@ class NotSeen(Exception):
         self.next_step = next_step
 
 
-def look(path: Path, read: Reader[T]) -> tuple[T, bool]:
+def read_foreign(path: Path, read: Reader[T]) -> tuple[T, bool]:
     """What `read` returns of the database at `path`, and whether a copy was read because a write was cut off.
 
     `read` should run many short statements: when somebody writes in between it is called again, and at last inside

@@ -17,7 +17,7 @@ SEARCH, GET = "memory_search", "memory_get"
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class OpeningNote:
     """A note that a session starts with: its path and text, `cut` to what the host reads; no `day` for MEMORY.md."""
 
     path: str
@@ -55,7 +55,7 @@ def daily(day: dt.date) -> str:
     return f"memory/{day.isoformat()}.md"
 
 
-def opening(read: Callable[[str], str | None], today: dt.date, *, private: bool) -> tuple[Opening, ...]:
+def opening(read: Callable[[str], str | None], today: dt.date, *, private: bool) -> tuple[OpeningNote, ...]:
     """The notes that a session starts with: MEMORY.md in private sessions only, then today's and yesterday's log.
 
     `read` gives the text of a path, None where there is no such note. A blank note is left out, as OpenClaw does
@@ -63,17 +63,17 @@ def opening(read: Callable[[str], str | None], today: dt.date, *, private: bool)
     """
     wanted: list[tuple[str, dt.date | None]] = [("MEMORY.md", None), ("memory.md", None)] if private else []
     wanted += [(daily(day), day) for day in (today, today - dt.timedelta(days=1))]
-    found: list[Opening] = []
+    found: list[OpeningNote] = []
     for path, day in wanted:
         # One folder can hold both spellings of the name; only the first of them counts.
         if day is None and found:
             continue
         if (text := read(path)) is not None:
-            found.append(Opening(path, text, day))
+            found.append(OpeningNote(path, text, day))
     return tuple(note for note in found if jsstring.trim(note.text))
 
 
-def shown(notes: Sequence[Opening]) -> str:
+def shown(notes: Sequence[OpeningNote]) -> str:
     """The notes as part of a prompt, marked as data that gives no orders."""
     if not notes:
         return ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,16 +14,16 @@ from typing import Any
 from memory_tui.config.json5 import Node
 from memory_tui.config.model import Agent, Config
 from memory_tui.config.places import state_folder
-from memory_tui.core import atomic
-from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, Unreadable
-from memory_tui.index import locks
+from memory_tui.core import state_db
+from memory_tui.core.errors import MemoryTuiError, StateUnavailable
 from memory_tui.openclaw import flush
 
+TABLE = state_db.Table("flush_marks", most=1000)
 _COMPACTION = "agents.defaults.compaction"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SessionFacts:
     """What is kept of a session between two turns; `at` is the time of the last flush in seconds."""
 
     tokens: int | None = None
@@ -40,7 +40,7 @@ class Nearness:
     session: str
     transcript: Path
     modified: float
-    decision: flush.Decision
+    decision: flush.FlushDecision
     flushed_at: float | None
 
 
@@ -49,14 +49,14 @@ def folder(agent: Agent) -> Path:
     return state_folder() / "agents" / agent.id / "sessions"
 
 
-def rules_of(config: Config) -> flush.Rules:
+def rules_of(config: Config) -> flush.FlushRules:
     """The flush settings of a configuration; what is missing or cannot be used counts as documented."""
 
     def whole(key: str, default: int) -> int:
         value = config.value(f"{_COMPACTION}.{key}")
         return int(value) if isinstance(value, int | float) and value >= 0 else default
 
-    return flush.Rules(
+    return flush.FlushRules(
         enabled=config.value(f"{_COMPACTION}.memoryFlush.enabled") is not False,
         reserve_floor=whole("reserveTokensFloor", flush.DEFAULT_RESERVE),
         soft_threshold=whole("memoryFlush.softThresholdTokens", flush.DEFAULT_SOFT),
@@ -82,7 +82,7 @@ def _main(agent: Agent) -> str:
 
 def _key_of(agent: Agent, session: str) -> str:
     """The session key that the host keeps for a session's id; empty where it keeps none."""
-    data = _kept_by_host(folder(agent))
+    data = _sessions_of_host(folder(agent))
     return next((key for key, entry in data.items() if session and entry.get("sessionId") == session), "")
 
 
@@ -103,15 +103,15 @@ def _positive(node: Node | None) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def session_of(transcript: Path, kept: Kept, limit: int, next_tokens: int = 0) -> flush.Session:
+def session_of(transcript: Path, facts: SessionFacts, limit: int, next_tokens: int = 0) -> flush.Session:
     """What is known of the session in `transcript`, reading no more of it than needed. Raises Unreadable."""
     session = flush.Session(
-        total_tokens=kept.tokens,
-        fresh=kept.fresh,
+        total_tokens=facts.tokens,
+        fresh=facts.fresh,
         next_tokens=next_tokens,
         transcript_bytes=flush.size(transcript),
-        compactions=kept.compactions,
-        flushed_in=kept.flushed_in,
+        compactions=facts.compactions,
+        flushed_in=facts.flushed_in,
     )
     if not flush.reads_transcript(session, limit):
         return session
@@ -120,14 +120,14 @@ def session_of(transcript: Path, kept: Kept, limit: int, next_tokens: int = 0) -
         session
         if last is None
         else flush.Session(
-            total_tokens=kept.tokens,
-            fresh=kept.fresh,
+            total_tokens=facts.tokens,
+            fresh=facts.fresh,
             prompt_tokens=last.prompt,
             output_tokens=last.output,
             next_tokens=next_tokens,
             transcript_bytes=session.transcript_bytes,
-            compactions=kept.compactions,
-            flushed_in=kept.flushed_in,
+            compactions=facts.compactions,
+            flushed_in=facts.flushed_in,
         )
     )
 
@@ -135,31 +135,31 @@ def session_of(transcript: Path, kept: Kept, limit: int, next_tokens: int = 0) -
 def near(config: Config) -> tuple[Nearness, ...]:
     """Every live session of the configuration's agent, the last one used first. Raises Unreadable."""
     place, rules, window = folder(config.agent), rules_of(config), window_of(config)
-    theirs, ours = _theirs(place), State(config.agent.id)
+    of_host, marks = _by_host(place), FlushMarks(config.agent.id)
     found = []
     for path in sorted(place.glob("*.jsonl")) if place.is_dir() else []:
-        kept = ours.merged(path.stem, theirs.get(path.stem))
-        run = flush.Run(writable=writable(config, path.stem))
-        decision = flush.decide(rules, session_of(path, kept, flush.threshold(window, rules)), run, window)
-        found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, kept.at))
+        facts = marks.merged(path.stem, of_host.get(path.stem))
+        run = flush.AgentRun(writable=writable(config, path.stem))
+        decision = flush.decide(rules, session_of(path, facts, flush.threshold(window, rules)), run, window)
+        found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, facts.at))
     return tuple(sorted(found, key=lambda one: -one.modified))
 
 
-def kept_of(agent: Agent, session: str, transcript: Path | None) -> Kept:
+def facts_of(agent: Agent, session: str, transcript: Path | None) -> SessionFacts:
     """What is kept of a session: by its host, by us, or read from the transcript itself. Raises Unreadable."""
-    merged = State(agent.id).merged(session, _theirs(folder(agent)).get(session))
+    merged = FlushMarks(agent.id).merged(session, _by_host(folder(agent)).get(session))
     if merged.compactions or transcript is None:
         return merged
-    return Kept(merged.tokens, merged.fresh, flush.compactions(transcript), merged.flushed_in, merged.at)
+    return SessionFacts(merged.tokens, merged.fresh, flush.compactions(transcript), merged.flushed_in, merged.at)
 
 
-def _theirs(place: Path) -> Mapping[str, Kept]:
+def _by_host(place: Path) -> Mapping[str, SessionFacts]:
     """What the host keeps in its sessions.json, by session id; empty where there is none that can be read."""
     found = {}
-    for entry in _kept_by_host(place).values():
+    for entry in _sessions_of_host(place).values():
         if isinstance(entry.get("sessionId"), str):
             at = entry.get("memoryFlushAt")
-            found[entry["sessionId"]] = Kept(
+            found[entry["sessionId"]] = SessionFacts(
                 tokens=_count(entry.get("totalTokens")),
                 fresh=entry.get("totalTokensFresh") is True,
                 compactions=_count(entry.get("compactionCount")) or 0,
@@ -169,7 +169,7 @@ def _theirs(place: Path) -> Mapping[str, Kept]:
     return MappingProxyType(found)
 
 
-def _kept_by_host(place: Path) -> dict[str, dict[str, Any]]:
+def _sessions_of_host(place: Path) -> dict[str, dict[str, Any]]:
     """The entries of the host's sessions.json by session key; empty where there is none that can be read."""
     try:
         data = json.loads((place / "sessions.json").read_bytes())
@@ -182,44 +182,37 @@ def _count(value: object) -> int | None:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
 
 
-class State:
-    """Which sessions of an agent were flushed, for hosts that keep no such thing; a small file in the state folder."""
+class FlushMarks:
+    """Which sessions of an agent were flushed, for hosts that keep no such thing; in the state database."""
 
     def __init__(self, agent: str) -> None:
-        import platformdirs
+        self._old = state_db.default_path().with_name(f"flush-{agent}.json")
+        self._records = TABLE.of(agent, self._read_old)
 
-        self.path = platformdirs.user_state_path("memory-tui", appauthor=False) / f"flush-{agent}.json"
-
-    def _read(self) -> dict[str, dict[str, Any]]:
+    def _read_old(self) -> dict[str, dict[str, Any]]:
+        """What earlier releases facts in a file, the oldest first. Raises OSError, ValueError."""
         try:
-            data = json.loads(self.path.read_bytes())
+            data = json.loads(self._old.read_bytes())
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError) as error:
-            raise Unreadable(
-                f"{self.path} cannot be read: {error}.", "Delete it; sessions may be flushed once more."
-            ) from error
-        return {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
+        marks = {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
+        return dict(sorted(marks.items(), key=lambda item: item[1].get("at", 0)))
 
-    def merged(self, session: str, theirs: Kept | None) -> Kept:
-        """What is known of a session; the later flush of the two counts."""
-        kept, ours = theirs or Kept(), self._read().get(session)
-        if ours is None or (kept.at or 0) > ours.get("at", 0):
-            return kept
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return self._records.read()
+
+    def merged(self, session: str, of_host: SessionFacts | None) -> SessionFacts:
+        """What is known of a session; the later flush of the two counts. Raises StateUnavailable."""
+        facts, ours = of_host or SessionFacts(), self._known.get(session)
+        if not isinstance(ours, dict) or (facts.at or 0) > ours.get("at", 0):
+            return facts
         count = _count(ours.get("compactions"))
-        return Kept(kept.tokens, kept.fresh, kept.compactions, count, ours.get("at"))
+        return SessionFacts(facts.tokens, facts.fresh, facts.compactions, count, ours.get("at"))
 
     def done(self, session: str, compactions: int) -> None:
         """Remember that a session was flushed in this compaction cycle. Raises MemoryTuiError."""
         try:
-            atomic.make_folder(self.path.parent)
-            with locks.wait_for(self.path, threading.Event()):
-                data = {**self._read(), session: {"compactions": compactions, "at": time.time()}}
-                newest = dict(sorted(data.items(), key=lambda item: item[1].get("at", 0))[-1000:])
-                atomic.replace_file(self.path, json.dumps(newest).encode("ascii"))
-        except IndexUnavailable as error:
+            self._records.put(session, {"compactions": compactions, "at": time.time()})
+        except StateUnavailable as error:
             raise MemoryTuiError(error.message, "The session may be flushed twice.") from error
-        except OSError as error:
-            raise MemoryTuiError(
-                f"{self.path} cannot be written: {error.strerror or error}.", "The session may be flushed twice."
-            ) from error

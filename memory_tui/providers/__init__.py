@@ -2,6 +2,8 @@
 
 - answer_rows: The rows of an answer, put into the order of the texts. -> in_order
 - batch: A batch service turns a file of texts into a file of vectors. -> BatchService
+- batch_format: The wire format of a batch service, as data: how a job is written, where its answers hold what. ->
+  BatchFormat
 - chain: The chain of providers: the one in use, then its fallback. -> Chain
 - chain_member: A chain member is one provider with its health, its failures, its pauses. -> Link
 - download: The download of a model file: resumed after a break, checked by size, by checksum. -> fetch
@@ -12,6 +14,8 @@
 - protocol: The protocol of a provider: texts to unit vectors, an identity, health as a value. -> Provider
 - provider_options: The options of a provider: endpoint, model, headers, secrets that are never shown. ->
   ProviderSettings
+- provider_row: A provider row holds every fact of one provider: hosts, key variables, models, prices, wire format. ->
+  ProviderRow
 - registry: The registry creates a provider by its name. -> create
 - serving: The serving provider: which one was asked for, which one answers, why. -> Who
 - vector_math: Vectors of length one, from whatever a provider answered. -> unit_vectors

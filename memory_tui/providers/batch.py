@@ -1,25 +1,23 @@
 """A batch service turns a file of texts into a file of vectors.
 
-The wire formats are in batch_openai and batch_gemini, the calls in batch_service; who remembers a job is the index.
-
-Each blocks on the network, so they belong on a thread of their own; `close` lets them go at once. A job goes on where
-it runs whoever looks.
+Each provider's row has the wire format; the index remembers the jobs. Every call blocks on the network, so calls belong
+on a thread of their own; `close` ends them at once. A job goes on at the provider.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import tenacity
 
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.answer_rows import Malformed
+from memory_tui.providers.batch_format import BatchFormat, JobStatus, ResultLine
 from memory_tui.providers.failures import PASSING, RETRIED, ProviderFailure, State
 from memory_tui.providers.http_client import Background, Http
 from memory_tui.providers.protocol import Vectors
@@ -36,134 +34,7 @@ MOST_BYTES = 4 << 20
 have in the queue (3,000,000), and a job that fails costs little.
 """
 
-Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
-
-_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a job was doing when it was looked at: how many of its texts are `done` and `failed`, 0 where unknown.
-
-    `files` are those that hold results or errors, once it has ended; `why` is the provider's reason for a bad end.
-    """
-
-    phase: Phase
-    done: int = 0
-    failed: int = 0
-    total: int = 0
-    files: tuple[str, ...] = ()
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a result file: the text's `id`, and its vector as it came or why there is none."""
-
-    id: str
-    vector: object = None
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """How a file goes up."""
-
-    path: str
-    content_type: str
-    content: bytes
-
-
-class BatchApi(Protocol):
-    """The wire format of one batch service. What reads an answer raises Malformed when it makes no sense."""
-
-    def line(self, text_id: str, text: str) -> Mapping[str, object]:
-        """The request for one text, to be a line of the file."""
-        ...
-
-    def upload(self, lines: bytes, name: str) -> Upload:
-        """How the file called `name` goes up."""
-        ...
-
-    def file_id(self, answer: object) -> str:
-        """What the uploaded file is called there."""
-        ...
-
-    def create(self, file_id: str) -> tuple[str, Mapping[str, object]]:
-        """Path and body that make a job of an uploaded file."""
-        ...
-
-    def job_id(self, answer: object) -> str:
-        """What the job is called there."""
-        ...
-
-    def recent(self) -> str:
-        """The path that lists the latest jobs."""
-        ...
-
-    def find(self, answer: object, file_id: str) -> str:
-        """The job in that list that was made of `file_id`; empty when there is none."""
-        ...
-
-    def job(self, job_id: str) -> str:
-        """The path of a job."""
-        ...
-
-    def cancel(self, job_id: str) -> str:
-        """The path that ends a job when something is posted there."""
-        ...
-
-    def look(self, answer: object) -> Look:
-        """What the job is doing."""
-        ...
-
-    def file(self, file_id: str) -> str:
-        """The path of a file, where it can be deleted."""
-        ...
-
-    def content(self, file_id: str) -> str:
-        """The path of what a file holds."""
-        ...
-
-    def result(self, line: Mapping[str, object]) -> Line:
-        """What one line of a result file says."""
-        ...
-
-
-def fields(tree: object, *names: str) -> Mapping[str, object]:
-    """The object at `names` below `tree`, an empty one where there is none."""
-    for name in names:
-        tree = tree.get(name) if isinstance(tree, dict) else None
-    return tree if isinstance(tree, dict) else {}
-
-
-def text(tree: object, *names: str) -> str:
-    """The text at `names` below `tree`, empty where there is none."""
-    value = fields(tree, *names[:-1]).get(names[-1])
-    return value if isinstance(value, str) else ""
-
-
-def number(tree: object, *names: str) -> int:
-    """The count at `names` below `tree`, as a number or in digits; 0 where there is none."""
-    value = fields(tree, *names[:-1]).get(names[-1])
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        return int(value)
-    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def name_in(value: str, folder: str = "") -> str:
-    """`value`, a name that goes into a path, perhaps below `folder`. Raises Malformed for what could lead elsewhere."""
-    if not _ID.fullmatch(value.removeprefix(f"{folder}/") if folder else value):
-        raise Malformed("a name that is none")
-    return value
-
-
-def failure_of(tree: object) -> str:
-    """What an `error` below `tree` says: its message, else that it is there at all; empty without one."""
-    error = fields(tree).get("error")
-    return "" if not error else error if isinstance(error, str) else text(error, "message") or "refused"
-
-
+ReadLine = Callable[[Mapping[str, object]], ResultLine]
 T = TypeVar("T")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.3, 2.0
@@ -184,13 +55,13 @@ def pause(interval: float, waited: float) -> float:
 class BatchService:
     """The batch service of one provider. Only the first key is used: a job belongs to the account that made it."""
 
-    def __init__(self, api: BatchApi, wire: Wire, settings: ProviderSettings) -> None:
+    def __init__(self, form: BatchFormat, wire: Wire, settings: ProviderSettings) -> None:
         self.settings = settings
         self.jobs = settings.jobs
         self.label = wire.label
         self.space = (wire.name, wire.model, wire.key)
         """Provider, model and key of the vectors' space."""
-        self._api = api
+        self._format = form
         self._http = Http(wire.label, wire.base_url, wire.headers, wire.auth[:1])
         self._background = Background(self._http.close)
 
@@ -198,16 +69,16 @@ class BatchService:
         """Send a file of (id, text); returns what it is called there. Raises ProviderFailure, Cancelled."""
         require_consent(self.space[0], self._http.host, self.settings)
         content = b"\n".join(
-            json.dumps(self._api.line(text_id, well_formed(text)), ensure_ascii=False).encode()
+            json.dumps(self._format.line(text_id, well_formed(text)), ensure_ascii=False).encode()
             for text_id, text in texts
         )
-        file = self._api.upload(content, f"memory-tui-{hashlib.sha256(content).hexdigest()[:32]}")
+        file = self._format.upload(content, f"memory-tui-{hashlib.sha256(content).hexdigest()[:32]}")
 
         async def once() -> str:
             answer = await self._http.ask(
                 "POST", file.path, _UPLOAD_SECONDS, file.content, {"Content-Type": file.content_type}
             )
-            return self._read(self._api.file_id, answer)
+            return self._read(self._format.read_file, answer)
 
         return self._run(once)
 
@@ -216,7 +87,7 @@ class BatchService:
 
         After an attempt that may have made one, the provider's list of jobs is asked before the next.
         """
-        path, body = self._api.create(file_id)
+        path, body = self._format.create(file_id)
         content = json.dumps(body, ensure_ascii=False).encode()
         unsure = False
 
@@ -225,7 +96,7 @@ class BatchService:
             if unsure and (made := await self._made(file_id)):
                 return made
             try:
-                return self._read(self._api.job_id, await self._http.ask("POST", path, _CALL_SECONDS, content))
+                return self._read(self._format.read_job, await self._http.ask("POST", path, _CALL_SECONDS, content))
             except ProviderFailure as failure:
                 unsure = unsure or failure.state in UNSURE
                 raise
@@ -236,28 +107,29 @@ class BatchService:
         """The job that was made of the file, empty when there is none. Raises ProviderFailure, Cancelled."""
         return self._run(lambda: self._made(file_id))
 
-    def look(self, job_id: str) -> Look:
+    def status(self, job_id: str) -> JobStatus:
         """What a job is doing. Raises ProviderFailure, Cancelled."""
 
-        async def once() -> Look:
-            return self._read(self._api.look, await self._http.ask("GET", self._api.job(job_id), _CALL_SECONDS))
+        async def once() -> JobStatus:
+            path = self._format.path(self._format.job, job_id)
+            return self._read(self._format.status, await self._http.ask("GET", path, _CALL_SECONDS))
 
         return self._run(once)
 
     def cancel(self, job_id: str) -> None:
         """Ask the provider to end a job. Raises ProviderFailure, Cancelled."""
-        self._run(lambda: self._http.ask("POST", self._api.cancel(job_id), _CALL_SECONDS, b"{}"))
+        self._run(lambda: self._http.ask("POST", self._format.path(self._format.cancel, job_id), _CALL_SECONDS, b"{}"))
 
-    def fetch(self, look: Look, dims: int) -> Iterator[Results]:
+    def fetch(self, status: JobStatus, dims: int) -> Iterator[ResultPart]:
         """The results of a job that has ended, piece by piece, from files without a name. Raises as the others do."""
 
         def files() -> Iterator[BinaryIO]:
-            for name in look.files:
+            for name in status.files:
                 with tempfile.TemporaryFile() as file:
                     self._save(name, file)
                     yield file
 
-        for piece in results(files(), self._api.result, dims):
+        for piece in results(files(), self._format.read_line, dims):
             piece.errors = {text_id: self._http.hidden(said) for text_id, said in piece.errors.items()}
             yield piece
 
@@ -266,7 +138,7 @@ class BatchService:
 
         async def all_of_them() -> None:
             for name in filter(None, files):
-                await self._http.ask("DELETE", self._api.file(name), _CALL_SECONDS)
+                await self._http.ask("DELETE", self._format.path(self._format.file, name), _CALL_SECONDS)
 
         try:
             self._background.run(all_of_them)
@@ -291,7 +163,7 @@ class BatchService:
             file.seek(0)
             file.truncate()
             try:
-                await self._http.save(self._api.content(name), file, _CALL_SECONDS)
+                await self._http.save(self._format.path(self._format.content, name), file, _CALL_SECONDS)
             except OSError as error:
                 why = error.strerror
             else:
@@ -308,8 +180,8 @@ class BatchService:
     async def _made(self, file_id: str) -> str:
         try:
             return self._read(
-                lambda answer: self._api.find(answer, file_id),
-                await self._http.ask("GET", self._api.recent(), _CALL_SECONDS),
+                lambda answer: self._format.find(answer, file_id),
+                await self._http.ask("GET", self._format.recent, _CALL_SECONDS),
             )
         except ProviderFailure as failure:
             if failure.state in _NO_LIST:
@@ -365,7 +237,7 @@ _LONGEST = 4 << 20
 
 
 @dataclass(slots=True)
-class Results:
+class ResultPart:
     """Some lines of a result file: unit vectors and errors by the text's id; `broken` lines say nothing at all."""
 
     vectors: dict[str, Vectors] = field(default_factory=dict)
@@ -376,21 +248,21 @@ class Results:
         return len(self.vectors) + len(self.errors) + self.broken
 
 
-def results(files: Iterable[BinaryIO], read: Callable[[Mapping[str, object]], Line], dims: int) -> Iterator[Results]:
+def results(files: Iterable[BinaryIO], read: ReadLine, dims: int) -> Iterator[ResultPart]:
     """What `files` say, a few hundred lines at a time. Of two lines about one text the first good one counts."""
     good: set[str] = set()
     for file in files:
-        piece = Results()
+        piece = ResultPart()
         for raw in _lines(file):
             _take(raw, read, dims, piece, good)
             if len(piece) >= _PIECE:
                 yield piece
-                piece = Results()
+                piece = ResultPart()
         if len(piece):
             yield piece
 
 
-def _take(raw: bytes, read: Callable[[Mapping[str, object]], Line], dims: int, piece: Results, good: set[str]) -> None:
+def _take(raw: bytes, read: ReadLine, dims: int, piece: ResultPart, good: set[str]) -> None:
     try:
         line = read(_object(raw))
         if not line.id:
@@ -404,7 +276,7 @@ def _take(raw: bytes, read: Callable[[Mapping[str, object]], Line], dims: int, p
         try:
             piece.vectors[line.id] = unit_vectors([line.vector], 1, dims)[0]
         except Malformed as error:
-            line = Line(line.id, None, str(error))
+            line = ResultLine(line.id, None, str(error))
     if line.error:
         piece.errors[line.id] = line.error
     else:

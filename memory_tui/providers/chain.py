@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.chain_member import Link, LinkState, Outlook, Role
-from memory_tui.providers.failures import OF_THE_TEXT, ProviderFailure, State, state_of
+from memory_tui.providers.failures import OF_THE_TEXT, LastFailure, ProviderFailure, State, state_of
 from memory_tui.providers.provider_options import ProviderSettings
 
 if TYPE_CHECKING:
@@ -52,50 +52,6 @@ class Fallback:
     def from_dict(cls, fields: dict[str, Any]) -> Fallback:
         """What `as_dict` gave. Raises KeyError."""
         return cls(fields["from"], fields["to"], fields["model"], fields["reason"], fields["since"], fields["retryAt"])
-
-
-@dataclass(frozen=True, slots=True)
-class LastFailure:
-    """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
-
-    `at` and `next_try` are in epoch seconds; `state` is a value of `failure.State`.
-    """
-
-    provider: str
-    model: str
-    host: str
-    state: str
-    message: str
-    next_step: str
-    at: float
-    next_try: float | None = None
-
-    def as_dict(self) -> dict[str, str | float | None]:
-        """JSON-ready fields, for the index's notes about itself."""
-        return {
-            "provider": self.provider,
-            "model": self.model,
-            "host": self.host,
-            "state": self.state,
-            "message": self.message,
-            "nextStep": self.next_step,
-            "at": self.at,
-            "nextTry": self.next_try,
-        }
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> LastFailure:
-        """What `as_dict` gave. Raises KeyError."""
-        return cls(
-            fields["provider"],
-            fields["model"],
-            fields["host"],
-            fields["state"],
-            fields["message"],
-            fields["nextStep"],
-            fields["at"],
-            fields["nextTry"],
-        )
 
 
 NONE = "none"
@@ -263,6 +219,21 @@ class Chain:
             if self._active == 0 and self.replaces(fallback):
                 self._active, self.fallback = 1, fallback
 
+    def remember(self, failure: LastFailure, *, leave: bool) -> None:
+        """What an earlier process met: an outage that goes on began then. With `leave` nobody is asked before its time.
+
+        For a command that asks once: the wait for a host that is down would come with each of them.
+        """
+        if self.name == NONE:
+            return
+        with self._lock:
+            link = self._all()[self._active]
+            if (failure.provider, failure.model, failure.host) != (link.name, link.model, link.host):
+                return
+            link.failed_before = failure
+            if leave and failure.next_try is not None and self.settings.clock.now() < failure.next_try:
+                link.leave(failure)
+
     def reconsider(self) -> bool:
         """Go back to the first choice when its time has come and it answers; whether it did. Asks it."""
         with self._lock:
@@ -376,9 +347,9 @@ class Chain:
 
     def _automatic(self) -> list[Link]:
         found: list[Link] = []
-        for name in registry.AUTOMATIC:
+        for name in registry.automatic():
             # What was said about endpoint and key is for one provider, and must not be sent to another one.
-            taken = any(link.name in registry.REMOTE for link in found) or any(
+            taken = any(registry.sends(link.name) for link in found) or any(
                 not state.agreed for state in self._passed_over
             )
             settings = self.settings.for_provider(name) if taken else replace(self.settings, requested=name)
@@ -418,7 +389,9 @@ class Chain:
             links, known = self._all(), link.error is not None and state_of(link.error) is state_of(error)
             if not (known and link.error is not None and error.message.startswith(link.error.message)):
                 # A provider that is left alone repeats why; what it said itself, and when, stays.
-                link.error, link.failed_at = error, self.settings.clock.now()
+                link.error, before = error, link.failed_before
+                goes_on = before is not None and before.state == state_of(error).value
+                link.failed_at = before.at if before is not None and goes_on else self.settings.clock.now()
             follows = links[self._active + 1] if self._active + 1 < len(links) else None
             moved = link is links[self._active] and follows is not None and link.gives_way(follows, error)
             if moved:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
-from memory_tui.providers.failures import PASSING, state_of
+from memory_tui.providers.failures import PASSING, LastFailure, ProviderFailure, State, state_of
 from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_consent
 
 if TYPE_CHECKING:
@@ -86,6 +86,10 @@ class Pausing(Protocol):
         """Ask again at once."""
         ...
 
+    def leave(self, failure: ProviderFailure, until: float) -> None:
+        """Do not ask before epoch second `until`, because of `failure`."""
+        ...
+
 
 class Link:
     """A provider of the chain; `embed` and `identity` report to the chain how they went. Safe for any thread."""
@@ -96,6 +100,8 @@ class Link:
         self.name, self.role, self.settings = name, role, settings
         self.error: ProviderError | None = None
         self.failed_at: float | None = None
+        self.failed_before: LastFailure | None = None
+        """How it failed when an earlier process asked it; None once it has answered."""
         self.worked = False
         self.calls = self.texts = 0
         self._on_failure = on_failure
@@ -170,7 +176,7 @@ class Link:
         except ProviderError as error:
             self._on_failure(self, error)
             raise
-        self.worked = True
+        self.worked, self.failed_before = True, None
         if not self.lacks_consent:
             self.error = None
         return vectors, identity
@@ -187,6 +193,14 @@ class Link:
         pass, because a change means to embed every note again.
         """
         return to.role == "fallback" or not self.worked or state_of(error) not in PASSING
+
+    def leave(self, failure: LastFailure) -> None:
+        """Do not ask it before the time that `failure` names. Raises ProviderError for what it lacks."""
+        found = ProviderFailure(State(failure.state), failure.message, failure.next_step)
+        self.make()
+        if (pausing := self._pausing) is not None and failure.next_try is not None:
+            pausing.leave(found, failure.next_try)
+            self.error, self.failed_at = found, failure.at
 
     def reset(self) -> None:
         """Let it be asked again although it failed."""
@@ -269,7 +283,7 @@ class Link:
         except ProviderError as error:
             self._on_failure(self, error)
             raise
-        self.worked, self.error = True, None
+        self.worked, self.error, self.failed_before = True, None, None
         return vectors
 
     def health(self) -> Health:

@@ -6,9 +6,10 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.core.errors import ProviderError
 
@@ -216,3 +217,47 @@ def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
 def _one_line(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class LastFailure:
+    """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
+
+    `at` and `next_try` are in epoch seconds; `state` is a value of `State`.
+    """
+
+    provider: str
+    model: str
+    host: str
+    state: str
+    message: str
+    next_step: str
+    at: float
+    next_try: float | None = None
+
+    def as_dict(self) -> dict[str, str | float | None]:
+        """JSON-ready fields, for the index's notes about itself."""
+        return {
+            "provider": self.provider,
+            "model": self.model,
+            "host": self.host,
+            "state": self.state,
+            "message": self.message,
+            "nextStep": self.next_step,
+            "at": self.at,
+            "nextTry": self.next_try,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> LastFailure:
+        """What `as_dict` gave. Raises KeyError."""
+        return cls(
+            fields["provider"],
+            fields["model"],
+            fields["host"],
+            fields["state"],
+            fields["message"],
+            fields["nextStep"],
+            fields["at"],
+            fields["nextTry"],
+        )

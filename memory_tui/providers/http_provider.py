@@ -137,6 +137,12 @@ class Breaker:
             self._failure = failure
             self.next_try = failure.next_try = self._now() + max(usual, failure.retry_after or 0)
 
+    def leave(self, failure: ProviderFailure, until: float) -> None:
+        """Open it until `until`: an earlier process met `failure`."""
+        with self._lock:
+            self._failure, self.next_try = failure, until
+            self._row = max(1, self._row)
+
     def worked(self) -> None:
         """Close it."""
         with self._lock:
@@ -162,6 +168,10 @@ class Careful:
     def reset(self) -> None:
         """Ask again although the time of the next try has not come."""
         self._breaker.worked()
+
+    def leave(self, failure: ProviderFailure, until: float) -> None:
+        """Do not ask before epoch second `until`, because of `failure`."""
+        self._breaker.leave(failure, until)
 
     def check(self) -> None:
         """Raises ProviderFailure while it is not to be asked."""

@@ -67,11 +67,6 @@ class Redactor:
         return text
 
 
-DEFAULT_MODEL_PATH = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
-
-BUILTIN_MODEL = "minilm-static-256"
-
-
 async def _sleep(seconds: float) -> None:
     import asyncio
 
@@ -267,16 +262,6 @@ def listed(headers: Headers) -> list[list[str]]:
     return sorted(kept, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
 
 
-def plain_key(name: str, default_base: str, base: str, model: str, settings: ProviderSettings) -> str:
-    """The documented fingerprint `{provider, model}`, and what else makes another space where any of it was set."""
-    more: dict[str, object] = {}
-    if base != default_base:
-        more["baseUrl"] = base
-    if own := listed(settings.headers):
-        more["headers"] = own
-    return fingerprint(provider=name, model=model, **more, **variant(settings))
-
-
 def variant(settings: ProviderSettings) -> dict[str, object]:
     """What changes the vectors of notes beside the model."""
     said = settings.document_input_type or settings.input_type
@@ -284,60 +269,6 @@ def variant(settings: ProviderSettings) -> dict[str, object]:
         **({"outputDimensionality": settings.output_dimensionality} if settings.output_dimensionality else {}),
         **({"inputType": said} if said else {}),
     }
-
-
-def keys(settings: ProviderSettings, name: str, variable: str) -> tuple[str, ...]:
-    """The configured keys, else the one in the environment, else the spare ones.
-
-    Raises ProviderFailure for what cannot be a key.
-    """
-    said = [key.reveal() for key in settings.api_keys] or [settings.env(variable) or ""]
-    return usable_keys(name, said) or usable_keys(name, [key.reveal() for key in settings.spare_keys])
-
-
-def usable_keys(name: str, said: Iterable[str]) -> tuple[str, ...]:
-    """What is not blank of `said`, in order and once each. Raises ProviderFailure for what cannot be a key."""
-    found = tuple(dict.fromkeys(key.strip() for key in said if key.strip()))
-    if not all(key.isascii() and key.isprintable() for key in found):
-        raise ProviderFailure(
-            State.BAD_KEY,
-            f"The API key of {name} holds characters that no key has.",
-            "Copy it again, without quotes or line breaks.",
-        )
-    return found
-
-
-def missing_key(label: str, name: str, variable: str) -> ProviderFailure:
-    """The error of a provider that has no key."""
-    return ProviderFailure(
-        State.NO_KEY,
-        f'No API key found for provider "{name}".',
-        f"Set {variable} or remote.apiKey for {label}, or choose another provider.",
-    )
-
-
-def endpoint(settings: ProviderSettings, label: str, default: str) -> str:
-    """The base URL as configured. Raises ProviderFailure for one that cannot be asked, and for unusable headers."""
-    base = settings.base_url.strip() or default
-    try:
-        parts = urlsplit(base)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        good = False
-    if not good or not base.isprintable():
-        raise ProviderFailure(
-            State.REFUSED,
-            f"{label} cannot be asked: remote.baseUrl is not an http or https address.",
-            f"Use an address like {default}.",
-        )
-    for name, value in settings.headers.items():
-        if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()):
-            raise ProviderFailure(
-                State.REFUSED,
-                f"A header for {label} ({name!r}) holds characters that no header has.",
-                "Correct remote.headers.",
-            )
-    return base
 
 
 def host_of(url: str) -> str:

@@ -3,108 +3,79 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+import importlib
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import ProviderError
-from memory_tui.providers.provider_options import BUILTIN_MODEL, DEFAULT_MODEL_PATH, ProviderSettings
+from memory_tui.providers.provider_options import ProviderSettings, host_of
+from memory_tui.providers.provider_row import ProviderRow
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
     from memory_tui.providers.protocol import Provider
     from memory_tui.providers.provider_options import Wire
 
-
-def _builtin(_: ProviderSettings) -> Provider:
-    from memory_tui.providers.wires.builtin import Builtin
-
-    return Builtin()
-
-
-def _local(settings: ProviderSettings) -> Provider:
-    from memory_tui.providers.wires.local import Local
-
-    return Local(settings)
-
-
-def _scripted(_: ProviderSettings) -> Provider:
-    from memory_tui.providers.wires.scripted import Scripted
-
-    return Scripted()
-
-
-def _none(_: ProviderSettings) -> Provider:
-    from memory_tui.providers.wires.none import Absent
-
-    return Absent()
+_WIRES = "memory_tui.providers.wires"
+TABLE: Mapping[str, str] = MappingProxyType(
+    {
+        "builtin": f"{_WIRES}.builtin:BUILTIN",
+        "local": f"{_WIRES}.local:LOCAL",
+        "openai": f"{_WIRES}.openai:OPENAI",
+        "gemini": f"{_WIRES}.gemini:GEMINI",
+        "voyage": f"{_WIRES}.voyage:VOYAGE",
+        "mistral": f"{_WIRES}.mistral:MISTRAL",
+        "ollama": f"{_WIRES}.ollama:OLLAMA",
+        "scripted": f"{_WIRES}.scripted:SCRIPTED",
+        "none": f"{_WIRES}.none:NONE",
+    }
+)
+"""Name -> module and object of its row, imported on use; the default first."""
+NAMES = tuple(TABLE)
 
 
-def _openai(settings: ProviderSettings) -> Wire:
-    from memory_tui.providers.wires.openai import openai
-
-    return openai(settings)
-
-
-def _gemini(settings: ProviderSettings) -> Wire:
-    from memory_tui.providers.wires.gemini import gemini
-
-    return gemini(settings)
-
-
-def _voyage(settings: ProviderSettings) -> Wire:
-    from memory_tui.providers.wires.openai import voyage
-
-    return voyage(settings)
+@cache
+def row(name: str) -> ProviderRow:
+    """Every fact of the provider `name`. Raises ProviderError for a name that is not in NAMES."""
+    if name not in TABLE:
+        raise _unknown(name)
+    module, _, attribute = TABLE[name].partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    assert isinstance(found, ProviderRow)
+    return found
 
 
-def _mistral(settings: ProviderSettings) -> Wire:
-    from memory_tui.providers.wires.openai import mistral
-
-    return mistral(settings)
-
-
-def _ollama(settings: ProviderSettings) -> Wire:
-    from memory_tui.providers.wires.ollama import ollama
-
-    return ollama(settings)
+def rows() -> tuple[ProviderRow, ...]:
+    """The rows of all providers, in the order of NAMES."""
+    return tuple(row(name) for name in NAMES)
 
 
-_WIRES: dict[str, Callable[[ProviderSettings], Wire]] = {
-    "openai": _openai,
-    "gemini": _gemini,
-    "voyage": _voyage,
-    "mistral": _mistral,
-    "ollama": _ollama,
-}
-_MAKERS: dict[str, Callable[[ProviderSettings], Provider]] = {
-    "builtin": _builtin,
-    "local": _local,
-    "scripted": _scripted,
-    "none": _none,
-}
-
-NAMES = ("builtin", "local", *_WIRES, "scripted", "none")
-"""Every provider's name, the default first."""
-REMOTE = tuple(_WIRES)
-"""Those that the text of notes is sent to."""
-AUTOMATIC = ("local", "openai", "gemini", "voyage", "mistral", "builtin")
-"""What `auto` chooses from: the first that has what it needs."""
+def automatic() -> tuple[str, ...]:
+    """What `auto` chooses from: the first that has what it needs."""
+    return tuple(one.name for one in sorted(rows(), key=lambda one: one.auto) if one.auto)
 
 
-def _wire(name: str, settings: ProviderSettings) -> Wire:
-    return _WIRES[name](settings.with_shared(name))
+def batching() -> tuple[str, ...]:
+    """The providers with a batch service."""
+    return tuple(one.name for one in rows() if one.batch)
+
+
+def sends(name: str) -> bool:
+    """Whether `name` is a provider that the text of notes is sent to over HTTP."""
+    return name in TABLE and row(name).wire is not None
+
+
+def _wire(name: str, settings: ProviderSettings) -> Wire | None:
+    wire = row(name).wire
+    return wire(settings.with_shared(name)) if wire else None
 
 
 def check(name: str, settings: ProviderSettings) -> None:
     """Raises ProviderError when `auto` cannot choose `name` as `settings` are; loads no client and asks nobody."""
-    if name in _WIRES:
-        _wire(name, settings)
-    elif name == "local":
-        from memory_tui.providers.wires import gguf
-
-        gguf.check(settings, on_disk=True)
-    elif name not in _MAKERS:
-        raise _unknown(name)
+    if _wire(name, settings) is None:
+        row(name).check(settings)
 
 
 def host(name: str, settings: ProviderSettings) -> str:
@@ -112,21 +83,19 @@ def host(name: str, settings: ProviderSettings) -> str:
 
     Raises ProviderError for what `settings` lack.
     """
-    from memory_tui.providers.provider_options import host_of
-
-    return host_of(_wire(name, settings).base_url) if name in _WIRES else ""
+    wire = _wire(name, settings) if name in TABLE else None
+    return host_of(wire.base_url) if wire else ""
 
 
 def model(name: str, settings: ProviderSettings) -> str:
     """The model that `name` will ask for, as far as is known before it is made; asks nobody."""
-    if name in _WIRES:
-        try:
-            return _wire(name, settings).model
-        except ProviderError:
-            return settings.model
-    if name == "local":
-        return settings.model_path or DEFAULT_MODEL_PATH
-    return BUILTIN_MODEL if name == "builtin" else ""
+    if name not in TABLE:
+        return ""
+    try:
+        wire = _wire(name, settings)
+    except ProviderError:
+        return settings.model
+    return wire.model if wire else row(name).asked_model(settings)
 
 
 def outlook(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
@@ -134,11 +103,11 @@ def outlook(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
 
     Asks nobody. Raises ProviderError as `create` does.
     """
-    if name in _WIRES:
-        wire = _wire(name, settings)
+    wire = _wire(name, settings)
+    if wire:
         return wire.model, wire.key, wire.dims or 0, wire.max_input_bytes
     made = create(name, settings)
-    if name == "local":
+    if not getattr(made, "identity_known", True):
         return model(name, settings), "", 0, made.max_input_bytes
     identity = made.identity
     return identity.model, identity.key, identity.dims, made.max_input_bytes
@@ -150,28 +119,23 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
     Raises ProviderError for a name that is not in NAMES, and for what `settings` lack, a key for instance.
     """
     settings = settings or ProviderSettings(requested=name)
-    if name in _WIRES:
+    wire, make = _wire(name, settings), row(name).make
+    if wire:
         from memory_tui.providers.http_provider import Remote
 
-        return Remote(_wire(name, settings), settings)
-    if name in _MAKERS:
-        return _MAKERS[name](settings)
-    raise _unknown(name)
+        return Remote(wire, settings)
+    assert make is not None
+    return make(settings)
 
 
 def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
     """The batch service of the provider `name`, None where it has none. Raises ProviderError as `create` does."""
+    wire, batch = _wire(name, settings), row(name).batch
+    if wire is None or batch is None:
+        return None
     from memory_tui.providers.batch import BatchService
 
-    if name == "gemini":
-        from memory_tui.providers.wires.gemini import GeminiBatches
-
-        return BatchService(GeminiBatches(wire := _wire(name, settings)), wire, settings)
-    if name in ("openai", "voyage"):
-        from memory_tui.providers.wires.openai import OpenAiBatches
-
-        return BatchService(OpenAiBatches(wire := _wire(name, settings), name == "voyage"), wire, settings)
-    return None
+    return BatchService(batch(wire), wire, settings)
 
 
 def _unknown(name: str) -> ProviderError:

@@ -9,8 +9,8 @@ import datetime as dt
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from memory_tui.providers.chain import Fallback, LastFailure
-from memory_tui.providers.failures import State
+from memory_tui.providers.chain import Fallback
+from memory_tui.providers.failures import LastFailure, State
 
 if TYPE_CHECKING:
     from memory_tui.providers.chain import Chain

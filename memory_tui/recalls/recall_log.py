@@ -21,12 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memory_tui.core import atomic, jsstring
+from memory_tui.core import atomic, jsstring, locks
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.redaction import redact
 from memory_tui.core.secret_finder import find as secret_places
 from memory_tui.core.settings import Scalar
-from memory_tui.index import locks
 from memory_tui.openclaw.prompt import SEARCH
 
 _TRIES, _PAUSE_SECONDS = 2500, 0.002
@@ -67,11 +66,16 @@ def lines(path: Path) -> list[bytes]:
 
 
 def clear(path: Path) -> bool:
-    """Delete the file; False when there was none."""
+    """Delete the file; False when there was none. Raises IndexUnavailable."""
     if not path.exists():
         return False
     with _held(path):
-        atomic.remove_file(path)
+        try:
+            atomic.remove_file(path)
+        except OSError as error:
+            raise IndexUnavailable(
+                f"{path} cannot be deleted: {error.strerror}.", "Check the file and its folder."
+            ) from None
     return True
 
 

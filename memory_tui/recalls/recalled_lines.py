@@ -21,7 +21,7 @@ from memory_tui.core import jsstring
 
 if TYPE_CHECKING:
     from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import Change, Replay
+    from memory_tui.recalls.rerun import HitChange, Rerun
 
 MOST_BYTES = 256 << 10
 """Some 2,000 answers."""
@@ -41,7 +41,7 @@ class Marks:
     unread: int = 0
 
 
-def place(workspace: Path) -> Path:
+def marks_path(workspace: Path) -> Path:
     """Where the record of a workspace is; two names of one folder share it."""
     from memory_tui.recalls import recall_log
 
@@ -127,18 +127,13 @@ def citation(path: str, start: int, end: int) -> str:
     return f"{path}#L{start}" if start == end else f"{path}#L{start}-L{end}"
 
 
-def cited(snippet: str, source: str) -> str:
-    """`snippet` with its source below it."""
-    return f"{jsstring.trim(snippet)}\n\nSource: {source}"
-
-
 _QUERY_CELLS = 60
 
 
 def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[str]:
     """A line for each of `entries`, the newest last, and where they are kept."""
+    from memory_tui.core.formatting import plural
     from memory_tui.core.sanitize import one_line
-    from memory_tui.explain.wording import plural
     from memory_tui.openclaw.prompt import GET
 
     for entry in entries:
@@ -156,7 +151,7 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
         yield f"{plural(log.unread, 'line')} of it could not be read."
 
 
-def replayed(found: Replay) -> Iterator[str]:
+def replayed(found: Rerun) -> Iterator[str]:
     """What an agent got, and what it would get now."""
     from memory_tui.core.sanitize import one_line
     from memory_tui.recalls.recall_log import MASK
@@ -180,8 +175,8 @@ def replayed(found: Replay) -> Iterator[str]:
 
 def taken_up(entry: RecallEntry) -> str:
     """What an agent got, said where its question is asked again."""
+    from memory_tui.core.formatting import plural
     from memory_tui.core.sanitize import one_line
-    from memory_tui.explain.wording import plural
     from memory_tui.recalls.recall_log import MASK
 
     who = one_line(entry.client, 24) if entry.client else "The agent"
@@ -189,7 +184,7 @@ def taken_up(entry: RecallEntry) -> str:
     return f"{who} got {plural(len(entry.hits), 'hit')} then.{masked}"
 
 
-def _line(change: Change) -> str:
+def _line(change: HitChange) -> str:
     from memory_tui.core.sanitize import one_line
     from memory_tui.explain.wording import ordinal
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HitChange:
     """One hit then and now: its place (1-based, None where it is no hit) and its score."""
 
     path: str
@@ -31,7 +31,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class Rerun:
     """`entry` asked again over the index as it is now, with the knobs of then; `changes` by place now, then by place.
 
     `index_changed` tells that notes were indexed in between, so that the answer may differ for that alone.
@@ -41,7 +41,7 @@ class Replay:
     evidence: Evidence
     trace: Trace
     settings: Settings
-    changes: tuple[Change, ...]
+    changes: tuple[HitChange, ...]
     index_changed: bool
 
     @property
@@ -78,7 +78,7 @@ def settings_of(entry: RecallEntry, settings: Settings) -> Settings:
     return settings
 
 
-def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidence]) -> Replay:
+def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidence]) -> Rerun:
     """Ask again what `entry` asked by `gather`, which takes the query and a source, over the index as it is now.
 
     Knobs that were not logged are those of `settings`. Raises QueryError, IndexUnavailable; ValueError for what was no
@@ -92,12 +92,12 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
     source = entry.corpus if entry.corpus in ("memory", "sessions") else ""
     evidence = gather(entry.query, source=source)
     trace = rank(evidence, settings)
-    return Replay(
+    return Rerun(
         entry, evidence, trace, settings, _changes(entry.hits, trace.recalled), trace.generation != entry.generation
     )
 
 
-def _changes(then: tuple[LoggedHit, ...], now: tuple[Candidate, ...]) -> tuple[Change, ...]:
+def _changes(then: tuple[LoggedHit, ...], now: tuple[Candidate, ...]) -> tuple[HitChange, ...]:
     old = {(hit.path, hit.start_line, hit.end_line): (place, hit.score) for place, hit in enumerate(then, 1)}
     new = {
         (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line): (place, hit.score)
@@ -105,10 +105,10 @@ def _changes(then: tuple[LoggedHit, ...], now: tuple[Candidate, ...]) -> tuple[C
     }
     none: tuple[None, None] = (None, None)
     made = [(key, old.get(key, none), new.get(key, none)) for key in dict.fromkeys((*new, *old))]
-    return tuple(Change(*key, before[0], after[0], before[1], after[1]) for key, before, after in made)
+    return tuple(HitChange(*key, before[0], after[0], before[1], after[1]) for key, before, after in made)
 
 
-def record(found: Replay) -> Mapping[str, Any]:
+def record(found: Rerun) -> Mapping[str, Any]:
     """A replay as JSON-ready data."""
     from memory_tui.explain.trace_json import answer, plain
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.settings import TUNE_KEYS, Settings
 from memory_tui.explain.trace_json import plain
-from memory_tui.explain.wording import plural
 from memory_tui.tune.evaluate import Change, Comparison, Scorecard
 from memory_tui.tune.knob_search import Better, Outcome
 from memory_tui.tune.metrics import COSTS, Scores

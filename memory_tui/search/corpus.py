@@ -1,4 +1,4 @@
-"""The corpus is an index in memory: its chunks, their vectors.
+"""The corpus is a store in memory: its chunks, their vectors.
 
 A `Corpus` never changes: `refresh` returns another one, so any number of threads can read one while one thread makes
 the next. They share one growing block of rows, and only rows that no corpus looks at yet are written, under a lock.
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.index.database import Rows, making_sense
-from memory_tui.index.store import MAX_NEIGHBOURS, FileRow, RowIds, Store
 from memory_tui.providers.protocol import Identity, Vectors
+from memory_tui.source.protocol import ChunkSource, making_sense
+from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, RowIds
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -30,14 +30,10 @@ _SPARE = 256
 """Rows of room that even a small block has."""
 
 
-_UNIT = 0.02
-"""How far the square of a vector's length may be from 1."""
 _MOST_CHUNKS, _MOST_DIMS = 100_000_000, 100_000
 """More than this no index has: a number above is damage."""
-_TIE = 1e-6
-"""Distances that differ by less are equal."""
 _FEW = 2000
-"""Chunks whose vectors are read faster than vec0 searches them."""
+"""Chunks whose vectors are read faster than a store searches them."""
 
 
 class _Block:
@@ -53,35 +49,20 @@ class _Block:
         self.matrix = np.zeros((room, dims), np.float32)
         self.ids: list[str] = []
 
-    def append(self, rows: Rows, file_index: Mapping[int, int]) -> Flags:
-        """Add `rows` of `Store.chunk_page`; returns `Corpus.flags` for them."""
-        start, end = self.used, self.used + len(rows)
-        rowids, files, first, last, ids, embedded, blobs = zip(*rows, strict=True)
-        self.rowids[start:end] = rowids
-        self.file_of[start:end] = [file_index[number] for number in files]
-        self.lines[0, start:end] = first
-        self.lines[1, start:end] = last
-        flags = self.put_vectors(slice(start, end), embedded, blobs)
-        if not all(1 <= one <= other for one, other in zip(first, last, strict=True)):
-            raise ValueError("lines that cannot be")
-        self.ids[start:] = ids
+    def append(self, page: ChunkPage, file_index: Mapping[int, int]) -> Flags:
+        """Add the chunks of `page`; returns `Corpus.flags` for them."""
+        start, end = self.used, self.used + len(page)
+        self.rowids[start:end] = page.rowids
+        self.file_of[start:end] = [file_index[number] for number in page.notes.tolist()]
+        self.lines[:, start:end] = page.lines
+        self.ids[start:] = page.chunk_ids
         self.used = end
-        return flags
+        return self.put_vectors(slice(start, end), page)
 
-    def put_vectors(self, slots: slice | Indices, embedded: Sequence[int], blobs: Sequence[bytes | None]) -> Flags:
-        """Write vectors into `slots`, zeros for a missing one; returns `Corpus.flags` for them."""
-        flags = np.array([embedded, embedded], np.bool_)
-        if self.matrix.shape[1]:
-            missing = bytes(4 * self.matrix.shape[1])
-            joined = b"".join([missing if blob is None else blob for blob in blobs])
-            vectors = np.frombuffer(joined, np.float32).reshape(len(blobs), -1)
-            self.matrix[slots] = vectors
-            with np.errstate(all="ignore"):
-                square = np.einsum("ij,ij->i", vectors, vectors)
-            if not np.all((square == 0) | (np.abs(square - 1) < _UNIT)):
-                raise ValueError("a vector that is none")
-            flags[1] &= square > 0
-        return flags
+    def put_vectors(self, slots: slice | Indices, page: ChunkPage) -> Flags:
+        """Write the vectors of `page` into `slots`; returns `Corpus.flags` for them."""
+        self.matrix[slots] = page.vectors
+        return np.array([page.embedded, page.has_vector])
 
     def packed(self, slots: Indices, rows: int) -> _Block:
         """A copy of the rows in `slots` with room for more than `rows`."""
@@ -107,11 +88,9 @@ class Files:
     mtimes: npt.NDArray[np.float64]
     index: Mapping[int, int]
     """File index by the id of the row in `files`."""
-    gone: frozenset[int] = frozenset()
-    """The file indexes of notes that were removed."""
 
     @classmethod
-    def of(cls, rows: Iterable[FileRow]) -> Files:
+    def of(cls, rows: Iterable[IndexedNote]) -> Files:
         """The notes of `rows`, in their order."""
         rows = list(rows)
         return cls(
@@ -121,20 +100,17 @@ class Files:
             {row.id: i for i, row in enumerate(rows)},
         )
 
-    def patched(self, rows: Sequence[FileRow], touched: Iterable[int] = ()) -> Files:
-        """These notes with new modification times, and new notes at the end; one `touched` without a row is gone."""
-        there = {row.id for row in rows}
-        gone = self.gone | {self.index[number] for number in touched if number in self.index and number not in there}
+    def patched(self, rows: Sequence[IndexedNote]) -> Files:
+        """These notes with new modification times, and new notes at the end."""
         new = Files.of(row for row in rows if row.id not in self.index)
         mtimes = self.mtimes.copy()
         for row in rows:
             if row.id in self.index:
                 mtimes[self.index[row.id]] = row.mtime_ns / 1e9
         if not new.paths:
-            return Files(self.paths, self.sources, mtimes, self.index, gone)
+            return Files(self.paths, self.sources, mtimes, self.index)
         index = {**self.index, **{number: len(self.paths) + i for number, i in new.index.items()}}
-        times = np.concatenate([mtimes, new.mtimes])
-        return Files(self.paths + new.paths, self.sources + new.sources, times, index, gone)
+        return Files(self.paths + new.paths, self.sources + new.sources, np.concatenate([mtimes, new.mtimes]), index)
 
 
 class Corpus:
@@ -203,12 +179,12 @@ class Corpus:
         return np.where(self.rowids[at] == wanted, at, -1)
 
     @classmethod
-    def load(cls, store: Store, *, vectors: bool = True) -> Corpus:
-        """Everything in the index, read in pages. Without `vectors` only `cosines_vec0` can compare.
+    def load(cls, store: ChunkSource, *, vectors: bool = True) -> Corpus:
+        """Everything in the store, read in pages. Without `vectors` only `cosines_of_nearest` can compare.
 
         Raises IndexUnavailable, Cancelled.
         """
-        with store.snapshot(), making_sense(store.path):
+        with store.snapshot(), making_sense(store.damaged):
             identity = store.identity()
             known = store.known().values()
             files = Files.of(known)
@@ -217,9 +193,9 @@ class Corpus:
             block = _Block(identity.dims if identity and vectors else 0, sum(row.chunks for row in known))
             flags = [np.empty((2, 0), np.bool_)]
             after = 0
-            while page := store.chunk_page(after, _PAGE, vectors=vectors):
+            while len(page := store.page(after, _PAGE, vectors=vectors)):
                 flags.append(block.append(page, files.index))
-                after = page[-1][0]
+                after = int(page.rowids[-1])
             return cls(
                 store.generation(),
                 store.uuid(),
@@ -231,53 +207,49 @@ class Corpus:
             )
 
     @classmethod
-    def load_once(cls, store: Store) -> Corpus:
-        """For a command that asks once: no vectors in memory where they are many and vec0 can find the nearest."""
+    def load_once(cls, store: ChunkSource) -> Corpus:
+        """For a command that asks once: no vectors in memory where they are many and the store finds the nearest."""
         many = sum(row.chunks for row in store.known().values()) > _FEW
-        return cls.load(store, vectors=not (many and store.vec0.ready and store.vec0_dims()))
+        return cls.load(store, vectors=not (many and store.finds_nearest()))
 
-    def refresh(self, store: Store) -> Corpus:
+    def refresh(self, store: ChunkSource) -> Corpus:
         """The corpus as it is now: this one if nothing changed, else another whose making costs what changed.
 
-        It is loaded anew after a rebuild, and when more happened than the change log remembers.
+        It is loaded anew after a rebuild, and when more happened than the store remembers.
         """
         vectors = self.dims > 0 or self.identity is None
         with store.snapshot():
-            generation = store.generation()
             same = store.uuid() == self.uuid
-            if same and generation == self.generation:
+            if same and store.generation() == self.generation:
                 return self
-            changes = store.changes_since(self.generation) if same and generation > self.generation else None
-            if changes is None or len(changes) > len(self) + _PAGE or store.identity() != self.identity:
+            same = same and store.identity() == self.identity
+            delta = store.delta(self.generation, len(self) + _PAGE, vectors=vectors) if same else None
+            if delta is None:
                 return Corpus.load(store, vectors=vectors)
-            chunks = sorted({number for op, number in changes if op != "file"})
-            rows = store.chunks_by_id(chunks, vectors=vectors)
-            touched = {row[1] for row in rows} | {number for op, number in changes if op == "file"}
-            with making_sense(store.path):
-                files = self.files.patched(store.files_by_id(sorted(touched)), touched)
-        with self._block.lock, making_sense(store.path):
-            return self._patched(generation, files, set(chunks), rows)
+        with self._block.lock, making_sense(store.damaged):
+            return self._patched(delta)
 
-    def _patched(self, generation: int, files: Files, changed: set[int], rows: Rows) -> Corpus:
-        """This corpus with `rows` put in; rowids that `changed` but have no row are gone."""
-        gone = self.rows_of(sorted(changed - {row[0] for row in rows}))
+    def _patched(self, delta: Delta) -> Corpus:
+        """This corpus with what changed."""
+        files, page = self.files.patched(delta.notes), delta.chunks
+        gone = self.rows_of(delta.gone)
         stay = np.ones(len(self), np.bool_)
         stay[gone[gone >= 0]] = False
-        places = self.rows_of([row[0] for row in rows])
-        new = [row for row, place in zip(rows, places, strict=True) if place < 0]
-        late = [row for row, place in zip(rows, places, strict=True) if place >= 0]
+        rows = self.rows_of(page.rowids)
+        known = rows >= 0
+        changed, new = page.of_those(known), page.of_those(~known)
         block, slots = self._writable(stay, len(new))
         flags = self._flags[:, stay]
-        if late:
+        if len(changed):
             if block is self._block:
                 # Older corpora look at the rows of this block, and theirs must stay as they are.
                 block, slots = block.packed(slots, len(slots) + len(new)), np.arange(len(slots))
-            at = np.cumsum(stay)[places[places >= 0]] - 1
-            flags[:, at] = block.put_vectors(slots[at], [row[5] for row in late], [row[6] for row in late])
-        if new:
+            at = np.cumsum(stay)[rows[known]] - 1
+            flags[:, at] = block.put_vectors(slots[at], changed)
+        if len(new):
             flags = np.concatenate([flags, block.append(new, files.index)], axis=1)
             slots = np.concatenate([slots, np.arange(block.used - len(new), block.used)])
-        return Corpus(generation, self.uuid, self.identity, files, block, slots, flags)
+        return Corpus(delta.generation, self.uuid, self.identity, files, block, slots, flags)
 
     def _writable(self, stay: Flags, more: int) -> tuple[_Block, Indices]:
         """The block to append `more` rows to, and the slots in it of the rows that stay.
@@ -309,38 +281,31 @@ def cosines(corpus: Corpus, query: Vectors) -> Vectors:
     return np.where(corpus.has_vector, corpus._scores(query), np.float32(0))
 
 
-def cosines_vec0(
-    store: Store,
+def cosines_of_nearest(
+    store: ChunkSource,
     corpus: Corpus,
     query: Vectors,
     count: int,
     also: Indices | Sequence[int] = (),
 ) -> Vectors:
-    """Like `cosines`, but only of the `count` nearest rows by vec0 and of the rows in `also`; minus infinity elsewhere.
+    """Like `cosines`, but only of the `count` nearest rows and of those in `also`; minus infinity elsewhere.
 
     For commands that ask once: it reads few vectors. The scores are those of `cosines` to 1e-6.
     """
     scores = np.full(len(corpus), -np.inf, np.float32)
-    found = store.nearest(query, count + 1)
-    near = corpus.rows_of([rowid for rowid, _ in found[:count]])
-    rows = distinct(np.concatenate([near[near >= 0], np.asarray(also, np.int64)]))
-    if count >= MAX_NEIGHBOURS <= len(found):
-        # vec0 finds no more in one query: the others are compared one by one.
+    found = store.nearest(query, count)
+    if found is None:
+        # The store cannot tell them: all are compared one by one.
         rows = np.arange(len(corpus))
-    elif len(found) > count and found[count][1] - found[count - 1][1] < _TIE:
-        # Which of equal rows are the nearest is decided by their order in the index, which vec0 does not keep.
-        rows = np.arange(len(corpus))
+    else:
+        near = corpus.rows_of(found)
+        rows = distinct(np.concatenate([near[near >= 0], np.asarray(also, np.int64)]))
     scores[rows] = vectors_of(store, corpus, rows) @ query
     return scores
 
 
-def vectors_of(store: Store, corpus: Corpus, rows: Indices) -> Vectors:
-    """Float32 array (len(rows), dims) of unit rows, zeros without a vector: from memory, or else from the index."""
+def vectors_of(store: ChunkSource, corpus: Corpus, rows: Indices) -> Vectors:
+    """Float32 array (len(rows), dims) of unit rows, zeros without a vector: from memory, or else from the store."""
     if corpus.dims or corpus.identity is None:
         return corpus.vectors(rows)
-    vectors = np.zeros((len(rows), corpus.identity.dims), np.float32)
-    blobs = {row[0]: row[6] for row in store.chunks_by_id(corpus.rowids[rows])}
-    for at, rowid in enumerate(corpus.rowids[rows].tolist()):
-        if blob := blobs.get(rowid):
-            vectors[at] = np.frombuffer(blob, np.float32)
-    return vectors
+    return store.vectors(corpus.rowids[rows])

@@ -15,11 +15,13 @@ import numpy as np
 
 from memory_tui.core import keywords
 from memory_tui.core import tokens as core_tokens
-from memory_tui.index.store import Store, Table
 from memory_tui.search.corpus import Corpus, Flags
 from memory_tui.search.evidence import KeywordSearch, Postings, Rows, Side
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.question_dates import Time, without
 from memory_tui.search.trace import QueryPlan
+from memory_tui.source.protocol import WordIndex
+from memory_tui.source.rows import Form
 
 _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
@@ -36,7 +38,7 @@ class Matcher:
     `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through.
     """
 
-    store: Store
+    words: WordIndex
     corpus: Corpus
     kept: Flags | None
     full_text: str
@@ -48,24 +50,24 @@ class Matcher:
         unique = tuple(dict.fromkeys(every))[: core_tokens.MOST_WORDS]
         inside = {word: None for word in unique if self._is_looked_through(word)}
         as_written = not inside and len(every) <= _MOST_REPEATED
-        _, expression = core_tokens.and_query(query if as_written else " ".join(w for w in unique if w not in inside))
+        needed = every if as_written else [word for word in unique if word not in inside]
         if not unique or not (self.full_text or self.by_text):
             return Side(QueryPlan(unique, (), ""), Postings.none(), {})
-        found = self.store.match_raw(expression) if expression else None
+        found: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
         if found is not None and not as_written:
             found = self._repeated(found, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
         for word in inside:
-            found = _both(found, self.store.containing(word))
+            found = _both(found, self.words.containing(word))
             if not len(found[0]):
                 break
         postings = self._postings(found or _NOTHING)
         # Only an answer without a match has to tell which word killed it.
         asked = () if len(postings.rows) else unique[:_MOST_COUNTED]
-        frequency = dict(zip(asked, self._frequency(asked, "chunks_fts"), strict=True))
+        frequency = dict(zip(asked, self._frequency(asked, "plain"), strict=True))
         plan = QueryPlan(
             unique,
             (),
-            " AND ".join(filter(None, (expression, *map(_like, inside)))),
+            " AND ".join((*map(core_tokens.quoted, needed), *map(_like, inside))),
             inside=self.full_text != "unicode61",
         )
         return Side(plan, postings, frequency)
@@ -74,25 +76,29 @@ class Matcher:
         """Whether full-text search is asked for any word of `query`, and not the texts alone."""
         return any(not self._is_looked_through(word) for word in core_tokens.WORD.findall(query))
 
-    def recommended(self, query: str, day: str) -> Side:
-        """Any of the words of `query` that say something, by their stems; `day` is the day that it names."""
+    def recommended(self, query: str, time: Time | None) -> Side:
+        """Any of the words of `query` that say something, by their stems; the words of its `time` are not searched."""
+        named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
+        query = without(query, time)
         frequency: dict[str, int] = {}
 
         def count(asked: Sequence[str]) -> Sequence[int]:
-            found = self._frequency(asked, "chunks_words")
+            found = self._frequency(asked, "stemmed")
             frequency.update(zip(asked, found, strict=True))
             return found
 
         if not (self.full_text or self.by_text):
-            return Side(QueryPlan((), (), "", day), Postings.none(), {})
+            return Side(QueryPlan((), (), "", *named), Postings.none(), {})
         terms = core_tokens.terms(query, count, len(self.corpus))
         dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
         if not self.full_text:
-            plan = QueryPlan(terms.kept, dropped, " OR ".join(map(_like, terms.kept)), day, inside=True, common=common)
+            plan = QueryPlan(
+                terms.kept, dropped, " OR ".join(map(_like, terms.kept)), *named, inside=True, common=common
+            )
             return Side(plan, self._postings(self._weighed(terms.kept)), frequency)
         expression = core_tokens.or_query(terms.kept)
-        postings = self._postings(self.store.match_words(expression)) if expression else Postings.none()
-        return Side(QueryPlan(terms.kept, dropped, expression, day, common=common), postings, frequency)
+        postings = self._postings(self.words.match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
+        return Side(QueryPlan(terms.kept, dropped, expression, *named, common=common), postings, frequency)
 
     def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
         """`found` with the rank of each word counted as many times `more` as the question repeats it.
@@ -100,11 +106,11 @@ class Matcher:
         The rank of an expression is the sum of the ranks of its words; FTS5, given a word a thousand times, compares
         each of its places with all the others.
         """
-        rowids, bm25 = found
+        rowids, bm25 = found[0], found[1].copy()
         order = np.argsort(rowids)
         for word, times in more.items():
             if times and len(rowids):
-                alone, rank = self.store.match_raw(core_tokens.quoted(word))
+                alone, rank = self.words.match([word], "plain", "all")
                 at = np.searchsorted(rowids, alone, sorter=order)
                 hit = (at < len(rowids)) & (rowids[order[np.minimum(at, len(rowids) - 1)]] == alone)
                 bm25[order[at[hit]]] += times * rank[hit]
@@ -130,14 +136,12 @@ class Matcher:
     def _is_looked_through(self, word: str) -> bool:
         return self.full_text != "unicode61" and (not self.full_text or len(word) < _TRIGRAM)
 
-    def _frequency(self, asked: Sequence[str], table: Table) -> list[int]:
+    def _frequency(self, asked: Sequence[str], form: Form) -> list[int]:
         """In how many chunks each word stands, by the way in which it is looked for."""
-        if table == "chunks_words" and self.full_text:
-            return self.store.document_frequency(asked, table)
+        if form == "stemmed" and self.full_text:
+            return self.words.frequency(asked, form)
         return [
-            len(self.store.containing(word))
-            if self._is_looked_through(word)
-            else self.store.document_frequency([word], table)[0]
+            len(self.words.containing(word)) if self._is_looked_through(word) else self.words.frequency([word], form)[0]
             for word in asked
         ]
 
@@ -145,7 +149,7 @@ class Matcher:
         """The chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative, best first."""
         weights: dict[int, float] = {}
         for term in terms:
-            rowids = self.store.containing(term).tolist()
+            rowids = self.words.containing(term).tolist()
             rarity = math.log1p(len(self.corpus) / max(1, len(rowids)))
             for rowid in rowids:
                 weights[rowid] = weights.get(rowid, 0.0) - rarity
@@ -157,7 +161,7 @@ class Matcher:
         rowids, bm25 = found
         rows = self.corpus.rows_of(rowids)
         if (rows < 0).any():
-            firsts = self.store.first_occurrences(rowids[rows < 0])
+            firsts = self.words.originals(rowids[rows < 0])
             rows = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids.tolist()])
         known = rows >= 0 if self.kept is None else (rows >= 0) & self.kept[rows]
         return Postings(rows[known], bm25[known])

@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from memory_tui.core import tokens as core_tokens
-from memory_tui.index.store import Store
 from memory_tui.search import formulas, rules_2026_9
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Lexical, TermSearch
@@ -29,6 +28,7 @@ from memory_tui.search.rules_2026_9 import (
     merged,
     merged_and_limited,
 )
+from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace.annotations import Annotations
 
 
@@ -46,7 +46,7 @@ class Known:
 _known: WeakKeyDictionary[Corpus, Known] = WeakKeyDictionary()
 
 
-def known(store: Store, corpus: Corpus, *, trigram: bool) -> Known:
+def known(store: ChunkSource, corpus: Corpus, *, trigram: bool) -> Known:
     """What is known of `corpus`, worked out once; the paths of the corpus before it stay where no note came or went."""
     found = _known.get(corpus)
     if found is None or found.paths.trigram != trigram:
@@ -56,23 +56,33 @@ def known(store: Store, corpus: Corpus, *, trigram: bool) -> Known:
             int(row): Annotations(*own) for row, own in zip(rows.tolist(), rowids.values(), strict=True) if row >= 0
         }
         others = (other.paths for other in list(_known.values()))
-        same = next((paths for paths in others if paths.is_of(corpus.files) and paths.trigram == trigram), None)
+        gone = _gone(store, corpus)
+        same = next((paths for paths in others if paths.is_of(corpus.files, gone) and paths.trigram == trigram), None)
         counted = next((other.distinct for other in list(_known.values()) if other.uuid == corpus.uuid), {})
-        paths = same or PathIndex(corpus.files, trigram=trigram)
+        paths = same or PathIndex(corpus.files, gone, trigram=trigram)
         found = _known[corpus] = Known(paths, said, corpus.uuid, counted)
     return found
 
 
-def search(matcher: Matcher, query: str) -> Lexical:
+def _gone(store: ChunkSource, corpus: Corpus) -> frozenset[int]:
+    """The files of `corpus` that were removed; a note without text has no chunk either, but its path counts."""
+    paths = corpus.files.paths
+    empty = np.flatnonzero(np.bincount(corpus.file_of, minlength=len(paths)) == 0).tolist()
+    there = store.known()
+    return frozenset(file for file in empty if paths[file] not in there)
+
+
+def search(store: ChunkSource, matcher: Matcher, query: str) -> Lexical:
     """All that words and paths find for `query`, in the order of the original. Raises QueryError, Cancelled."""
-    seen = known(matcher.store, matcher.corpus, trigram=matcher.full_text == "trigram")
-    return _Search(matcher, seen, query).all()
+    seen = known(store, matcher.corpus, trigram=matcher.full_text == "trigram")
+    return _Search(store, matcher, seen, query).all()
 
 
 @dataclass
 class _Search:
     """One question."""
 
+    store: ChunkSource
     matcher: Matcher
     seen: Known
     query: str
@@ -103,9 +113,9 @@ class _Search:
         if sum(not hit.level for hit in first) >= LIMIT:
             return ()
         found = rules_2026_9.fallback_terms(self.query, trigram=self.matcher.full_text == "trigram")
-        _, asked = core_tokens.and_query(self.query)
-        _, again = core_tokens.and_query(" ".join(found))
-        return () if first and asked.lower() == again.lower() else found
+        # The same words in the same order would be the same search again.
+        asked, again = (core_tokens.WORD.findall(text.lower()) for text in (self.query, " ".join(found)))
+        return () if first and asked == again else found
 
     def one(self, query: str) -> list[Hit]:
         """One search: in texts and in paths (6.2, 6.4, 6.6)."""
@@ -157,7 +167,7 @@ class _Search:
     def read(self, rows: Sequence[int]) -> None:
         corpus = self.matcher.corpus
         rowids = corpus.rowids[list(rows)].tolist() if rows else []
-        texts = self.matcher.store.texts(rowids) if rowids else {}
+        texts = self.store.texts(rowids) if rowids else {}
         self.texts |= {row: texts.get(rowid, "") for row, rowid in zip(rows, rowids, strict=True)}
 
     def gain(self, row: int) -> Boost:

@@ -64,18 +64,18 @@ def _folded(text: str) -> str:
 
 
 class PathIndex:
-    """The paths of the files that are there, by their places in `files`."""
+    """The paths of `files`, but for those that are `gone`, by their places."""
 
-    def __init__(self, files: Files, *, trigram: bool) -> None:
+    def __init__(self, files: Files, gone: frozenset[int], *, trigram: bool) -> None:
         self.paths = files.paths
         self.trigram = trigram
-        self._gone = files.gone
-        self._live = [file for file in range(len(files.paths)) if file not in files.gone]
+        self._gone = gone
+        self._live = [file for file in range(len(files.paths)) if file not in gone]
         self._sources = files.sources
 
-    def is_of(self, files: Files) -> bool:
-        """Whether this holds for `files` as well: no note came or went."""
-        return self.paths is files.paths and self._gone == files.gone
+    def is_of(self, files: Files, gone: frozenset[int]) -> bool:
+        """Whether this holds for `files` without those that are `gone` as well: no note came or went."""
+        return self.paths is files.paths and self._gone == gone
 
     @cached_property
     def _tokens(self) -> Mapping[int, tuple[str, ...]]:

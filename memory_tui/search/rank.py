@@ -229,7 +229,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *_other_chunks(evidence, rules.profile),
             *_never_recalled(evidence, rules.profile),
             *_weights_notice(settings, rules),
-            *_meaning_alone(side, mode, ranking),
+            *_meaning_alone(side, mode, ranking, recalled),
             *_waiting(evidence, recalled),
             *_words_alone(evidence, recalled),
             *not_copied(evidence, mode, rules.profile),
@@ -291,18 +291,23 @@ def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
     )
 
 
-def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, ...]:
+def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
     """That no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
     asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
-    if not asked or not ranking.decided.recalled:
+    if not asked or not recalled:
         return ()
+    near = sum((hit.vector.cosine or 0.0) > 0 for hit in recalled)
+    if not near:
+        hits = "These hits are not near in meaning either (cosine 0 or less)"
+    else:
+        hits = "These hits are near in meaning alone"
+        hits += "" if near == len(recalled) else ", those with a cosine of 0 or less not even that"
     unmatched = replace(side.plan, elsewhere=ranking.evidence.elsewhere).unmatched
     return (
         Notice(
             "meaning_alone",
-            f"{unmatched[0].upper()}{unmatched[1:]}. These hits are near in meaning alone, "
-            "and may have nothing to do with it.",
+            f"{unmatched[0].upper()}{unmatched[1:]}. {hits}, and may have nothing to do with it.",
         ),
     )
 

@@ -11,19 +11,18 @@ from typing import Literal
 import numpy as np
 
 from memory_tui.core import jsstring, tokens
-from memory_tui.core.dates import named_day
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.index import database, embedding
-from memory_tui.index.database import damaged
-from memory_tui.index.store import Store
 from memory_tui.providers.protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
-from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_vec0, distinct, vectors_of
+from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher, candidates
+from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.rank import ZERO_VECTOR
 from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
+from memory_tui.source.protocol import ChunkSource, WordIndex
+from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace import chunking_2026_9, transcripts
 from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
 
@@ -99,10 +98,10 @@ def _midnight(day: dt.date) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """Where an answer is looked for."""
+class SearchContext:
+    """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both."""
 
-    store: Store
+    store: ChunkSource
     corpus: Corpus
     dates: Dates
     provider: Provider | None
@@ -154,40 +153,40 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> A
     return replace(asked, seconds=time.perf_counter() - began)
 
 
-def gather(query: str, sources: Sources, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
+def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
     """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
 
     `asked` is the question where it was embedded before. All of the answer is of one state of the index: that of
-    `sources.corpus`, which whoever calls has read in the snapshot that is open, or from an index that nobody writes.
+    `context.corpus`, which whoever calls has read in the snapshot that is open, or from an index that nobody writes.
 
     Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
     """
-    corpus = sources.corpus
-    embedded = asked or embed(query, corpus.identity, sources.provider)
-    with sources.store.snapshot():
-        return _gather(query, embedded, sources, now, source)
+    corpus = context.corpus
+    embedded = asked or embed(query, corpus.identity, context.provider)
+    with context.store.snapshot():
+        return _gather(query, embedded, context, now, source)
 
 
-def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: str) -> Evidence:
-    corpus, notices = sources.corpus, [*sources.notices, *embedded.notices]
+def _gather(query: str, embedded: Asked, context: SearchContext, now: float, source: str) -> Evidence:
+    corpus, notices = context.corpus, [*context.notices, *embedded.notices]
     clock = _Clock({"embed": embedded.seconds * 1000})
     kept = _of_source(corpus, source)
     asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
-    day = named_day(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
-    full_text = sources.store.full_text()
-    matcher = Matcher(sources.store, corpus, kept, full_text, by_text=vector is None)
+    time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
+    full_text = context.store.words.cut()
+    matcher = Matcher(context.store.words, corpus, kept, full_text, by_text=vector is None)
     if not full_text:
-        notices.append(_without_full_text(by_text=vector is None))
+        notices.append(_without_full_text(context.store.words, by_text=vector is None))
     if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
         notices.append(_cut(different))
-    theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, day)
+    theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
     single = matcher.keywords(asked) if vector is None else None
-    recipe = sources.store.recipe()
-    newest = recipe is not None and recipe.chunking == chunking_2026_9.VERSION
-    found = lexical.search(matcher, asked) if newest else Lexical.none()
+    chunking = context.store.chunking()
+    newest = chunking == chunking_2026_9.VERSION
+    found = lexical.search(context.store, matcher, asked) if newest else Lexical.none()
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
-    cosine = None if vector is None else _cosine(sources, vector, kept, matched)
+    cosine = None if vector is None else _cosine(context, vector, kept, matched)
     nearest = np.empty(0, dtype=np.int64)
     if vector is not None and cosine is not None:
         nearest = _best(cosine)
@@ -201,18 +200,19 @@ def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: s
             )
         precise = distinct(np.concatenate([nearest, theirs.postings.rows[:MOST_CANDIDATES]]))
         precise = precise[~np.isnan(cosine[precise])]
-        cosine[precise] = formulas.cosine(vectors_of(sources.store, corpus, precise), vector)
+        cosine[precise] = formulas.cosine(vectors_of(context.store, corpus, precise), vector)
         # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
         nearest = np.sort(nearest)
         nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
     clock.lap("vector")
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
-    texts = sources.store.texts(rowids)
+    without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
+    texts = context.store.texts(rowids)
     if len(texts) < len(pool):
-        raise damaged(sources.store.path, "chunks are missing")
+        raise context.store.damaged("chunks are missing")
     clock.lap("read")
-    dates = sources.dates
+    dates = context.dates
     return Evidence(
         query=query,
         now=now,
@@ -233,23 +233,28 @@ def _gather(query: str, embedded: Asked, sources: Sources, now: float, source: s
         texts=texts,
         openclaw_age=Age((now - dates.openclaw) / _DAY_SECONDS, dates.openclaw_basis),
         recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
-        of_named_day=_of_day(dates, day),
+        of_named_time=_of_time(dates, time_asked),
         lexical=found,
-        chunking=recipe.chunking if recipe else "",
+        chunking=chunking,
         lexical_age=Age((now - dates.newest) / _DAY_SECONDS, dates.newest_basis),
-        unsearchable=sources.unsearchable,
+        unsearchable=context.unsearchable,
         notices=tuple(notices),
         timings=clock.timings,
-        withheld={found.rowid: str(found) for found in embedding.rejected_in(sources.store)}
-        | {found.rowid: str(found) for found in embedding.withheld_in(sources.store)},
-        first=sources.first,
+        withheld={chunk.rowid: str(chunk) for chunk in without_vector},
+        first=context.first,
         uuid=corpus.uuid,
         source=source,
+        # The places that a store knows are among all of its chunks.
+        vector=vector if not corpus.dims and not source else None,
     )
 
 
-def _of_day(dates: Dates, day: str) -> frozenset[int]:
-    return frozenset(i for i, own in enumerate(dates.days) if own.endswith(day)) if day else frozenset()
+def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
+    """The files whose name carries a day of the time that was asked about."""
+    if asked is None:
+        return frozenset()
+    days = ((i, dt.date.fromisoformat(own)) for i, own in enumerate(dates.days) if own)
+    return frozenset(i for i, day in days if asked.holds(day))
 
 
 class _Refs(Mapping[int, ChunkRef]):
@@ -309,11 +314,11 @@ def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
     return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
 
 
-def _cosine(sources: Sources, vector: Vectors, kept: Flags | None, matched: Sequence[int]) -> Floats:
+def _cosine(context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]) -> Floats:
     """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`."""
-    corpus = sources.corpus
+    corpus = context.corpus
     if not corpus.dims:
-        found = cosines_vec0(sources.store, corpus, vector, MOST_CANDIDATES, matched).astype(np.float64)
+        found = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, matched).astype(np.float64)
         found[np.isneginf(found)] = np.nan
     else:
         found = cosines(corpus, vector).astype(np.float64)
@@ -348,8 +353,8 @@ def _cut(different: int) -> Notice:
     )
 
 
-def _without_full_text(*, by_text: bool) -> Notice:
-    reason = database.fts5()
+def _without_full_text(words: WordIndex, *, by_text: bool) -> Notice:
+    reason = words.missing()
     instead = "a chunk is found when its text holds the letters of a word" if by_text else "vectors answer alone"
     cause = f"There is no full-text search ({reason})" if reason else "The index was made without full-text search"
     return Notice("full_text", f"{cause}: {instead}.", "" if reason else "Run memory-tui index.")

@@ -86,7 +86,7 @@ class Components:
     text_scale: float
     days: Floats
     named: Floats
-    """1 for chunks of the day that the query names, 0 for others."""
+    """1 for chunks of the days that the query names, 0 for others."""
     text_matches: int
     level: Rows
     """How exactly the query names the note: 3 by its path, 2 by its name, 1 without extension, 0 not."""
@@ -231,7 +231,7 @@ def components(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Comp
         text,
         text_scale,
         age_of(evidence, profile).days[files],
-        np.isin(files, list(evidence.of_named_day)).astype(np.float64),
+        np.isin(files, list(evidence.of_named_time)).astype(np.float64),
         int(np.count_nonzero(~np.isnan(every))),
         _levels(evidence, files, profile),
         np.array([_unmatched(hit) for hit in own], dtype=np.float64),

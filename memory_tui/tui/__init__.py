@@ -4,10 +4,11 @@
 - app: The app holds the views as modes, the theme, the command palette. -> MemoryApp
 - draw: Drawing without markup: safe text with style names, cut by terminal cells. -> strip
 - external: External programs: the editor of the user, the clipboard. -> edit
-- global_actions: Global actions work in every view. -> Doing
+- global_actions: Global actions work in every view. -> GlobalActions
+- home: Home is what views and panes may know of the app. -> Home
 - judging: Judging hits: saved queries with their judgments, measured under the knobs. -> Desk
 - keymap: The keymap lists every key once: bindings, hints, help, palette, README are made from it. -> ACTIONS
-- navigation: Navigation: the numbered views, another agent of the configuration. -> make
+- navigation: Navigation: the numbered views and those that lie over them, one row each. -> OVERLAYS
 - note_changes: Changes of notes as the screen asks for them, run on a worker. -> Draft
 - note_info: What is known of a note besides its text: recalls, budget, links, its changes. -> About
 - note_page: A note as a page: safe lines, their layout, markup, chunk boundaries, matches. -> make_page
@@ -17,5 +18,5 @@
 - typed_ahead: A key typed ahead waits until the key before it is done. -> TypedAhead
 - views: The views of the app, each imported when it is first shown.
 - widgets: The panes of the views.
-- workers: Workers run engine calls on threads; each job posts messages to the app. -> Bridge
+- workers: Workers run engine calls on threads, for coroutines of the screen that wait for them. -> Jobs
 """

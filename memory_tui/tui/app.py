@@ -18,6 +18,7 @@ from textual import events, on
 from textual.app import ScreenStackError
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.screen import Screen
 from textual.signal import Signal
 from textual.theme import Theme
 
@@ -26,17 +27,17 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
 from memory_tui.tui import signals, workers
 from memory_tui.tui.action import Action
-from memory_tui.tui.global_actions import Doing
+from memory_tui.tui.global_actions import GlobalActions
 from memory_tui.tui.keymap import ACTIONS, bindings
-from memory_tui.tui.navigation import VIEWS, make
+from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.note_info import Marking
 from memory_tui.tui.state import Facts
 from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
-from memory_tui.tui.widgets.status_bars import Progress
-from memory_tui.tui.workers import Bridge, Opener
+from memory_tui.tui.widgets.status_bars import IndexingProgress
+from memory_tui.tui.workers import Jobs, Opener, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -138,12 +139,16 @@ AGAIN_SECONDS = 1.0
 """After how long facts that could not be gathered are gathered again."""
 
 
+BETWEEN = "between"
+"""The mode that is shown while one agent's views go and another's come."""
+
+
 def _commands() -> type[Provider]:
 
     return Actions
 
 
-class MemoryApp(Doing):
+class MemoryApp(GlobalActions):
     """The app over an engine that `opener` opens on a worker thread, so that the first frame waits for nothing."""
 
     TITLE = "memory-tui"
@@ -165,13 +170,13 @@ class MemoryApp(Doing):
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = ()) -> None:
-        self.set_reactive(Doing.theme, first_theme())
+        self.set_reactive(GlobalActions.theme, first_theme())
         super().__init__()
-        self.bridge = Bridge(self, opener)
+        self.jobs = Jobs(self, opener)
         self.engine: Engine | None = None
         self.tuning: Tuning | None = None
         self.facts: Facts | None = None
-        self.progress: Progress | None = None
+        self.progress: IndexingProgress | None = None
         self.workspace_name = name
         self.suggestions = tuple(suggestions)
         self.news: deque[Event] = deque(maxlen=KEPT)
@@ -187,16 +192,17 @@ class MemoryApp(Doing):
         """What became of unsaved text when the app ended unasked."""
         self._query = query
         self._told_facts = 0.0
-        self.add_modes(VIEWS)
+        self._add_modes()
 
     # --- views ---------------------------------------------------------------------------------------------------
 
-    def add_modes(self, modes: Sequence[str]) -> None:
-        """Let `modes` be there; each makes its view when it is first shown."""
-        for mode in modes:
-            self.add_mode(mode, partial(make, mode, self._query))
+    def _add_modes(self) -> None:
+        """Let the numbered views be there; each is made when it is first shown."""
+        for row in NUMBERED:
+            arguments = (self._query,) if row.key == "search" else ()
+            self.add_mode(row.key, partial(make, row.target, *arguments))
 
-    def forget(self, name: str) -> None:
+    def _forget(self, name: str) -> None:
         """Know nothing, as before the engine was opened, of what is called `name` from now on."""
         self.engine, self.tuning, self.facts, self.progress = None, None, None, None
         self.workspace_name, self.suggestions, self._query, self.started = name, (), "", time.time()
@@ -209,7 +215,7 @@ class MemoryApp(Doing):
             return
         writing = self.recalled.writing(self.engine)
         if writing is not None:
-            self.bridge.tell(writing)
+            self.jobs.report(writing)
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -229,6 +235,17 @@ class MemoryApp(Doing):
         with suppress(ScreenStackError):
             super().clear_selection()
 
+    def _end_batch(self) -> None:
+        """Let the views behind a dialogue be laid out too, not only the screen in front.
+
+        Textual drops the idle time of a screen while updates are batched, and wakes only the app afterwards. A view
+        that changed just before a dialogue was pushed would stay as it was until the dialogue closes.
+        """
+        super()._end_batch()
+        with suppress(ScreenStackError):
+            for screen in self._background_screens:
+                screen.check_idle()
+
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the panes one by one, everything else at once."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:
@@ -241,7 +258,7 @@ class MemoryApp(Doing):
         if self.signals is not None:
             self.signals.listen(asyncio.get_running_loop())
             self.set_interval(TERMINAL_EVERY, self._look_for_terminal)
-        self.bridge.open()
+        self.jobs.open()
         if self._query:
             self.switch_mode("search")
 
@@ -267,9 +284,13 @@ class MemoryApp(Doing):
         self.screen.refresh(layout=True)
         self.refresh(layout=True)
 
+    def close_engine(self) -> None:
+        """Close the engine, within half a second."""
+        self.jobs.close()
+
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""
-        self.bridge.close()
+        self.jobs.close()
         gc.unfreeze()
 
     # --- news ----------------------------------------------------------------------------------------------------
@@ -284,7 +305,7 @@ class MemoryApp(Doing):
         gc.freeze()
         for view in self.views:
             view.engine_opened()
-        self.bridge.tell(partial(left_over, event.engine))
+        self.jobs.report(partial(left_over, event.engine))
 
     @on(workers.EngineRefused)
     def _refused(self, event: workers.EngineRefused) -> None:
@@ -293,9 +314,9 @@ class MemoryApp(Doing):
 
     @on(workers.FactsArrived)
     def _facts_arrived(self, event: workers.FactsArrived) -> None:
-        if not self.bridge.current("facts", event.number):
+        if not self.jobs.current(event.number):
             return
-        self.bridge.looked()
+        self.jobs.refreshed()
         if event.facts is not None:
             self.facts = event.facts
             self.facts_signal.publish(event.facts)
@@ -304,15 +325,15 @@ class MemoryApp(Doing):
 
     @on(workers.EventsArrived)
     def _events_arrived(self) -> None:
-        news = self.bridge.fetch()
+        news = self.jobs.fetch()
         self.news.extend(news)
         for event in news:
             match event:
                 case SyncStarted() if event.total:
-                    self.progress = Progress(total=event.total)
+                    self.progress = IndexingProgress(total=event.total)
                 case SyncProgress():
                     self.progress = replace(
-                        self.progress or Progress(),
+                        self.progress or IndexingProgress(),
                         done=event.done,
                         total=event.total,
                         path=event.path,
@@ -321,7 +342,7 @@ class MemoryApp(Doing):
                         rebuilding=event.rebuilding,
                     )
                 case VectorsMade():
-                    self.progress = replace(self.progress or Progress(), asked=event.done, lacking=event.total)
+                    self.progress = replace(self.progress or IndexingProgress(), asked=event.done, lacking=event.total)
                 case SyncFinished():
                     self.progress = None
                 case _:
@@ -332,7 +353,7 @@ class MemoryApp(Doing):
         if any(isinstance(event, RootsChanged) for event in news):
             self._roots_changed()
         if self.progress is None:
-            self.bridge.look()
+            self.jobs.refresh()
         elif self.facts is not None and time.monotonic() - self._told_facts > FACTS_EVERY:
             self._told_facts = time.monotonic()
             self.facts_signal.publish(self.facts)
@@ -344,7 +365,7 @@ class MemoryApp(Doing):
         if self.facts is not None:
             self.facts = replace(self.facts, doubt=error.message)
             self.facts_signal.publish(self.facts)
-        self.set_timer(AGAIN_SECONDS, self.bridge.look)
+        self.set_timer(AGAIN_SECONDS, self.jobs.refresh)
 
     def _roots_changed(self) -> None:
         """Say at once what became of the roots: the facts that follow may wait for a file system that hangs."""
@@ -352,39 +373,42 @@ class MemoryApp(Doing):
             self.facts = self.facts.beside(self.engine.indexer.root_watch.states())
             self.facts_signal.publish(self.facts)
 
-    @on(workers.Gathered)
-    def _gathered(self, event: workers.Gathered) -> None:
-        if self.bridge.current("search", event.number):
-            for view in self.views:
-                view.answered(event.number, event.evidence, event.error)
+    def do_agent(self) -> None:
+        """Ask for an agent, and go there when its workspace can be opened."""
+        from memory_tui.core.sanitize import one_line
+        from memory_tui.tui.views.dialogs import Picker
 
-    @on(workers.PageRead)
-    def _page_read(self, event: workers.PageRead) -> None:
-        if self.bridge.current("page", event.number):
-            for view in self.views:
-                view.page_came(event.number, event.page, event.error)
+        engine = self.engine
+        if engine is None:
+            return
+        if any(getattr(view, "unsaved", False) for view in self.views):
+            self.tell("There is text that is not saved yet: save it or drop it, then go to another agent.")
+            return
+        ids = {
+            f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
+            for agent in engine.plan.config.agents
+            if agent.id != engine.plan.agent.id
+        }
 
-    @on(workers.Done)
-    async def _done(self, event: workers.Done) -> None:
-        if event.kind == "agent" and self.bridge.current(event.kind, event.number):
-            await self._go_to_agent(event)
-        elif self.bridge.current(event.kind, event.number):
-            for view in self.views:
-                view.work_done(event)
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self._go_to_agent(ids[name])
 
-    async def _go_to_agent(self, event: workers.Done) -> None:
-        from memory_tui.tui import navigation
+        self.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), chosen)
 
-        if event.error is not None:
-            self.tell(f"{event.error.message} {event.error.next_step}")
-        else:
-            await navigation.go(self, event.value)  # type: ignore[arg-type]
-
-    @on(workers.Worked)
-    def _worked(self, event: workers.Worked) -> None:
-        if self.bridge.current(event.kind, event.number):
-            for view in self.views:
-                view.worked(event)
+    @task("agent")
+    async def _go_to_agent(self, agent: str) -> None:
+        """Close everything of this agent, and open `agent` where that is possible."""
+        options = await self.jobs.run(lambda engine: _checked(engine, agent))
+        self.add_mode(BETWEEN, Screen)
+        await self.switch_mode(BETWEEN)
+        for mode in MODES:
+            await self.remove_mode(mode)
+        self._forget(options.agent)
+        self._add_modes()
+        self.jobs.reopen(opener_of(options))
+        await self.switch_mode(self.DEFAULT_MODE)
+        await self.remove_mode(BETWEEN)
 
     @on(workers.Told)
     def _told(self, event: workers.Told) -> None:
@@ -392,18 +416,32 @@ class MemoryApp(Doing):
             self.tell(event.text)
 
 
-def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> int:
-    """Open the app on a workspace; returns the exit code, and says on stderr why it could not."""
+def _checked(engine: Engine, agent: str) -> Options:
+    """The options that open `agent`. Raises what opening it would raise."""
+    from memory_tui import plan
+
+    options = plan.of_agent(engine.plan.asked, agent)
+    plan.plan(options).require_enabled()
+    return options
+
+
+def opener_of(options: Options) -> Opener:
+    """Opens the engine of `options`."""
 
     def opener(listener: Callable[[Event], None]) -> Engine:
         from memory_tui.engine.engine import Engine
 
         return Engine.open(options, listener)
 
+    return opener
+
+
+def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> int:
+    """Open the app on a workspace; returns the exit code, and says on stderr why it could not."""
     from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
-    app = MemoryApp(opener, name=name, query=query, suggestions=suggestions)
+    app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions)
     with signals.heard(app) as heard:
         code = app.run()
     if heard.number:

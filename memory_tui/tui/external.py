@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done
-    from memory_tui.tui.app import MemoryApp
+    from memory_tui.curate.curator import Done, Lent
+    from memory_tui.tui.views.view import View
 
 _COLON = {"hx", "helix", "micro"}
 _COLON_WAIT = {"zed", "zeditor", "subl", "sublime_text"}
@@ -68,17 +69,17 @@ def edit(path: str, line: int) -> str:
     return f"The editor {words[0]} ended with status {status}." if status else ""
 
 
-def hand_over(app: MemoryApp) -> None:
+def hand_over(view: View) -> None:
     """Give the terminal to the editor for the note under the cursor, then keep what it made of it in the journal."""
-    view, engine = app.view, app.engine
-    place = view.place_in_note() if view else None
-    if view is None or engine is None or place is None:
+    home = view.home
+    engine, place = home.engine, view.place_in_note()
+    if engine is None or place is None:
         return
     path, line = place[0], view.line_in_note()
-    if any(row.path == path and row.source == "sessions" for row in (app.facts.rows if app.facts else ())):
+    if any(row.path == path and row.source == "sessions" for row in (home.facts.rows if home.facts else ())):
         view.say("A transcript is what was said in a session; it is not edited.")
         return
-    with app.suspend():
+    with view.app.suspend():
         lent, problem = None, ""
         try:
             lent = engine.notes.curator.lend(path)
@@ -90,20 +91,20 @@ def hand_over(app: MemoryApp) -> None:
     if lent is None:
         view.say(problem)
         return
+    _keep(view, lent, path, problem)
+
+
+@task("write", exclusive=False)
+async def _keep(view: View, lent: Lent, path: str, problem: str) -> None:
+    """Keep in the journal what the editor made of a note that it was lent."""
     name = name_of(os.environ)
-
-    def kept(done: Done | None) -> None:
+    done = await view.home.jobs.attempt(lambda engine: engine.notes.curator.came_back(lent, name), write=True)
+    if isinstance(done, MemoryTuiError):
+        left = f"{one_line(path)} is as {name} left it, and not in the journal:"
+        view.say(f"{problem} {left} {done.message} {done.next_step}".strip())
+    else:
         view.say(f"{problem} {_outcome(done, path, name)}".strip())
-        app.bridge.look()
-
-    def refused(error: MemoryTuiError) -> None:
-        view.say(
-            f"{problem} {one_line(path)} is as {name} left it, and not in the journal: {error.message} "
-            f"{error.next_step}".strip()
-        )
-
-    app.bridge.writes += 1
-    view.run(f"write {app.bridge.writes}", lambda engine: engine.notes.curator.came_back(lent, name), kept, refused)
+        view.home.jobs.refresh()
 
 
 def _outcome(done: Done | None, path: str, name: str) -> str:

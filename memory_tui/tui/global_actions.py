@@ -2,69 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App
 from textual.widget import Widget
 
 from memory_tui.tui.keymap import find, why_nothing
-from memory_tui.tui.views.view import View
+from memory_tui.tui.navigation import make, overlay
+from memory_tui.tui.views.view import View, sentence_of
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done as CurateDone
+    from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
-    from memory_tui.tui.app import MemoryApp
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
-    from memory_tui.tui.workers import Bridge
+    from memory_tui.tui.workers import Jobs
 
 
-class Doors(App[int]):
-    """Their `do_` methods; each view is loaded when it is first wanted."""
-
-    def do_doctor(self) -> None:
-        """Examine everything."""
-        from memory_tui.tui.views.index.index_details import DoctorView
-
-        self.push_screen(DoctorView())
-
-    def do_supply(self) -> None:
-        """Who makes the vectors."""
-        from memory_tui.tui.views.index.providers_view import SupplyView
-
-        self.push_screen(SupplyView())
-
-    def do_storage(self) -> None:
-        """The index file."""
-        from memory_tui.tui.views.index.index_details import StorageView
-
-        self.push_screen(StorageView())
-
-    def do_sessions(self) -> None:
-        """Sessions and their flush."""
-        from memory_tui.tui.views.index.index_details import SessionsView
-
-        self.push_screen(SessionsView())
-
-    def do_recalls(self) -> None:
-        """What agents asked."""
-        from memory_tui.tui.views.index.index_details import RecallsView
-
-        self.push_screen(RecallsView())
-
-    def do_compare(self) -> None:
-        """OpenClaw's own index against the notes."""
-        from memory_tui.tui.views.index.openclaw_index import CompareView
-
-        self.push_screen(CompareView())
-
-
-class Doing(Doors):
+class GlobalActions(App[int]):
     """The app's own `do_` methods; views and panes have theirs, and come first."""
 
-    bridge: Bridge
+    jobs: Jobs
     engine: Engine | None
     facts: Facts | None
     typed_ahead: TypedAhead
@@ -89,6 +51,11 @@ class Doing(Doors):
         return self.screen if isinstance(self.screen, View) else None
 
     @property
+    def question(self) -> str:
+        """The question that some view shows an answer to, empty without one."""
+        return next((view.question for view in self.views if view.question), "")
+
+    @property
     def can_suspend(self) -> bool:
         """Whether the terminal can be handed to another program."""
         return not (self.is_headless or self.is_web)
@@ -102,11 +69,11 @@ class Doing(Doors):
         if reason:
             view.say(reason)
             return
-        for node in (view.focused or view).ancestors_with_self:
-            method = getattr(node, f"do_{name}", None)
-            if method is not None:
-                method()
-                break
+        method, row = _method(view, name), overlay(name)
+        if method is not None:
+            method()
+        elif row is not None:
+            self.push_screen(make(row.target, view))
         view.update_hints()
 
     def on_key(self, event: events.Key) -> None:
@@ -183,24 +150,20 @@ class Doing(Doors):
 
     def ask_for(self, question: str, sentence: str = "") -> None:
         """Ask `question` in the search view, in front of what lies over it, and say `sentence` there."""
+        from memory_tui.tui.views.search.search_view import SearchView
+
         self.switch_mode("search")
 
         def go() -> None:
             while self.view is not None and self.view.PLACE != "search" and not getattr(self.view, "unsaved", False):
                 self.pop_screen()
-            if self.view is not None and self.view.PLACE == "search":
+            if isinstance(self.view, SearchView):
                 self.view.ask_again(question)
                 self.tell(sentence)
             else:
                 self.tell("What you typed is not saved yet: ctrl+s saves it. Then ask again.")
 
         self.typed_ahead.when_drawn(go)
-
-    def do_agent(self) -> None:
-        """Another agent."""
-        from memory_tui.tui import navigation
-
-        navigation.choose(cast("MemoryApp", self))
 
     def do_theme(self) -> None:
         """Choose colours."""
@@ -250,31 +213,36 @@ class Doing(Doors):
 
     def do_remember(self) -> None:
         """Add a line to today's log."""
-        from memory_tui.tui.views.dialogs import Ask, looks_secret
+        from memory_tui.tui.views.dialogs import LineDialog, looks_secret
 
-        view = self.view
-        if view is None:
-            return
-
-        def said(text: str | None) -> None:
+        def typed(text: str | None) -> None:
             if text:
-                self.bridge.writes += 1
-                view.run(f"write {self.bridge.writes}", lambda engine: engine.notes.curator.remember(text), kept)
-
-        def kept(done: CurateDone) -> None:
-            view.say(f"Kept in {', '.join(done.change.paths)}.")
-            self.bridge.look()
+                self._remember(text)
 
         self.push_screen(
-            Ask("Remember this", "One line, added with the time to today's log.", "Keep", remark=looks_secret), said
+            LineDialog("Remember this", "One line, added with the time to today's log.", "Keep", remark=looks_secret),
+            typed,
         )
+
+    @task("write", exclusive=False)
+    async def _remember(self, text: str) -> None:
+        done = await self.jobs.write(lambda engine: engine.notes.curator.remember(text))
+        self.tell(f"Kept in {', '.join(done.change.paths)}.")
+        self.jobs.refresh()
+
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why a task came to nothing."""
+        self.tell(sentence_of(error))
+
+    def update_hints(self) -> None:
+        """Bring the key hints of the view in front up to date."""
+        if self.view is not None:
+            self.view.update_hints()
 
     def edited(self, path: str, line: int, sentence: str) -> None:
         """A note was edited on screen: show it as it is now in the view in front."""
-        from memory_tui.tui.views.notes.note_pane import NoteView
-
-        if isinstance(self.view, NoteView):
-            self.view.read(path, line=line)
+        for part in self.view.parts if self.view is not None else ():
+            part.edited(path, line)
         self.tell(sentence)
 
     def action_help_quit(self) -> None:
@@ -302,7 +270,8 @@ class Doing(Doors):
         """Hand the terminal to the editor, at the line under the cursor."""
         from memory_tui.tui import external
 
-        external.hand_over(cast("MemoryApp", self))
+        if self.view is not None:
+            external.hand_over(self.view)
 
     def do_why_line(self) -> None:
         """Why the line under the cursor is, or is not, recalled; for the question on screen, or one that is typed."""
@@ -317,9 +286,8 @@ class Doing(Doors):
             if question:
                 self.push_screen(WhyNotView(question, place[0], line))
 
-        asked = next((other.question for other in self.views if other.question), "")
-        if asked:
-            look(asked)
+        if self.question:
+            look(self.question)
             return
         from memory_tui.tui.views.dialogs import Prompt
 
@@ -349,4 +317,14 @@ class Doing(Doors):
             way = f"the terminal and {program}" if program else "the terminal"
             return f"Sent {what} to the clipboard, through {way}."
 
-        self.bridge.tell(job)
+        self.jobs.report(job)
+
+
+def _method(view: View, name: str) -> Callable[[], None] | None:
+    """What does the action called `name`: the focused node's method, else the nearest one's above it, or a part's."""
+    for node in (view.focused or view).ancestors_with_self:
+        for owner in (node, *getattr(node, "parts", ())):
+            method: Callable[[], None] | None = getattr(owner, f"do_{name}", None)
+            if method is not None:
+                return method
+    return None

@@ -12,8 +12,6 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips, Rephrased
@@ -29,11 +27,15 @@ if TYPE_CHECKING:
     from memory_tui.tune.knob_search import Outcome
 
 REST = 0.08
-"""Seconds that a cursor rests on a hit before its flips are looked for."""
+"""Seconds that a cursor rests on a row before something is worked out for it."""
+
+
+OFTEN = 0.15
+"""Seconds between two parts of a long list."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """`done` of `total`, and what is being done."""
 
     what: str
@@ -61,19 +63,18 @@ class Inquiry:
 
 
 def find_flips(engine: Engine, evidence: Evidence, settings: Settings, rowid: int) -> Callable[[Tell], Flips | None]:
-    """Tells the flips of the chunk `rowid` after each knob; returns all of them, None when the chunk is not there."""
+    """Returns what would turn the verdict on the chunk `rowid`, knob by knob; None when the chunk is not there."""
 
     def run(tell: Tell) -> Flips | None:
         from memory_tui.explain.counterfactuals import one_by_one
         from memory_tui.explain.why_not import row_of
 
-        time.sleep(REST)
-        tell(None)
         row = row_of(evidence, rowid)
         found: Flips | None = None
         if row is not None:
-            for found in one_by_one(evidence, settings, row, engine.plan.with_profile):
-                tell(found)
+            for flips in one_by_one(evidence, settings, row, engine.plan.with_profile):
+                found = flips
+                tell(None)
         return found
 
     return run
@@ -103,7 +104,7 @@ def find_questions(
 def inquire(
     engine: Engine, asked: Evidence | str, days: int, settings: Settings, path: str, line: int | None
 ) -> Callable[[Tell], Inquiry]:
-    """Tells the verdict on a line, then each change as it is found; returns them with the words to add.
+    """Tells the verdict on a line, then the changes found so far; returns them with the words to add.
 
     `asked` is a question, or its evidence where it has been asked already.
     """
@@ -116,11 +117,13 @@ def inquire(
         answer = engine.queries.why(evidence, path, line, settings)
         found = Inquiry(answer, working="looking for what would change it")
         tell(found)
-        row = answer.row
+        row, told = answer.row, time.monotonic()
         if row is not None:
             for changes in one_by_one(answer.evidence, settings, row, engine.plan.with_profile):
                 found = Inquiry(answer, changes, working=found.working)
-                tell(found)
+                often = time.monotonic() - told < OFTEN
+                tell(None if often else found)
+                told = told if often else time.monotonic()
         return _with_questions(engine, found, days, tell)
 
     return run
@@ -272,37 +275,27 @@ def forget(question: str) -> Callable[[Notebook], Notebook]:
 # --- for worker threads --------------------------------------------------------------------------------------------
 
 
-def write(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Callable[[Tell], Notebook]:
-    """Reads the notebook of the workspace, makes the `pending` changes and saves it; none of them is lost on failure.
+def edit_notebook(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Notebook:
+    """Read the notebook of the workspace, make the `pending` changes and save it; none of them is lost on failure.
 
     Returns the notebook. Raises LabelError.
     """
-
-    def run(_tell: Tell) -> Notebook:
-        from memory_tui.tune import judgments
-
-        taken: list[Callable[[Notebook], Notebook]] = []
-
-        def changes() -> Iterator[Callable[[Notebook], Notebook]]:
-            # Taken while no other edit is under way: the newest returns what all before it wrote.
-            while pending:
-                taken.append(pending.popleft())
-                yield taken[-1]
-
-        try:
-            return judgments.edit(place(engine), engine.notes.read, changes())
-        except Exception:
-            pending.extendleft(reversed(taken))
-            raise
-
-    return run
-
-
-def place(engine: Engine) -> Path:
-    """Where the notebook of the workspace lies."""
     from memory_tui.tune import judgments
 
-    return judgments.place(engine.plan.roots.workspace, engine.plan.own_named)
+    taken: list[Callable[[Notebook], Notebook]] = []
+
+    def changes() -> Iterator[Callable[[Notebook], Notebook]]:
+        # Taken while no other edit is under way: the newest returns what all before it wrote.
+        while pending:
+            taken.append(pending.popleft())
+            yield taken[-1]
+
+    path = judgments.place(engine.plan.roots.workspace, engine.plan.own_named)
+    try:
+        return judgments.edit(path, engine.notes.read, changes())
+    except Exception:
+        pending.extendleft(reversed(taken))
+        raise
 
 
 def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict[str, Case]]:
@@ -313,7 +306,7 @@ def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict
 
         cases = {}
         for done, query in enumerate(queries):
-            tell(Progress("asking saved questions", done, len(queries)))
+            tell(JobProgress("asking saved questions", done, len(queries)))
             cases[query.text] = Case.of(query, engine.queries.gather(query.text))
         return cases
 
@@ -348,10 +341,6 @@ def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[Tell], Compari
     return run
 
 
-OFTEN = 0.15
-"""Seconds between two parts of a long list."""
-
-
 @dataclass(frozen=True, slots=True)
 class Noise:
     """The noise floor under some knobs, and the questions it was measured with, which serve for other knobs too."""
@@ -374,7 +363,7 @@ def measure_noise(
             return engine.queries.gather(query)
 
         def progress(done: int, total: int) -> None:
-            tell(Progress("asking unrelated questions", done, total))
+            tell(JobProgress("asking unrelated questions", done, total))
 
         asked = known or noise.ask_all(ask, evaluate.probes(cases), progress)
         return Noise(noise.measure(asked, settings), asked)
@@ -423,9 +412,9 @@ def search_knobs(
         known = {case.query.text: case for case in cases}
         found = []
         for done, query in enumerate(queries):
-            tell(Progress("asking saved questions", done, len(queries)))
+            tell(JobProgress("asking saved questions", done, len(queries)))
             found.append(known.get(query.text) or Case.of(query, engine.queries.gather(query.text)))
-        return knob_search.tune(found, settings, metric, progress=lambda words: tell(Progress(words)))
+        return knob_search.tune(found, settings, metric, progress=lambda words: tell(JobProgress(words)))
 
     return run
 

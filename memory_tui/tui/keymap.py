@@ -7,59 +7,65 @@ from types import MappingProxyType
 
 from textual.binding import Binding
 
-from memory_tui.tui.action import (
-    Action,
-    may_change,
-    may_decide,
-    may_delete,
-    may_edit,
-    may_move,
-    may_write,
-    needs_agents,
-    needs_agreement,
-    needs_answer,
-    needs_change,
-    needs_editor,
-    needs_engine,
-    needs_found,
-    needs_hit,
-    needs_no_decay,
-    needs_note,
-    needs_proposal,
-    needs_rest,
-    needs_shell,
-    needs_shrink,
-    needs_step,
-    needs_suggestion,
-    needs_trail,
-    needs_tuned,
-    needs_undone,
-    needs_writing,
-    needs_written,
-    needs_zoom,
-    shown,
-)
+from memory_tui.tui.action import Action, shown
+from memory_tui.tui.navigation import NUMBERED, OVERLAYS, NumberedView, OverlayView
+
+ENGINE = ("engine",)
+NOTE = ("note",)
+ANSWER = ("answer",)
+WRITABLE = ("writable", "engine")
+CHANGE = ("writable", "note")
+DECIDE = ("writable", "suggestion")
+
+
+def opening(place: str, keys: str = "") -> list[Action]:
+    """The actions that open overlays at `place`: by `keys` in their order, or from the palette alone without keys."""
+    found = {
+        opener.key or row.key: Action(
+            row.key,
+            (opener.key,) if opener.key else (),
+            place,
+            opener.help or row.help,
+            opener.hint,
+            row.needs,
+            palette=row.openers[0] is opener,
+        )
+        for row in OVERLAYS
+        for opener in row.openers
+        if opener.place == place
+    }
+    return [found[key] for key in keys] if keys else list(found.values())
+
+
+def renewing() -> list[Action]:
+    """What r does in each overlay that can be worked out again."""
+    return [
+        Action("again", ("r",), row.key, row.renew[0], row.renew[1], ENGINE, palette=False)
+        for row in OVERLAYS
+        if row.renew[0]
+    ]
+
 
 BROWSE_ACTIONS: tuple[Action, ...] = (
     Action("open", ("enter",), "tree", "read this note, or fold this group", "Read", palette=False),
     Action("fold", ("h", "left"), "tree", "fold this group", palette=False),
     Action("unfold", ("l", "right"), "tree", "unfold this group", palette=False),
-    Action("today", ("T",), "browse", "go to today's note, or the newest", "Today", needs_engine),
-    Action("older", ("[",), "browse", "the day before", "Older", needs_engine),
-    Action("newer", ("]",), "browse", "the day after", "Newer", needs_engine),
-    Action("filter", ("f",), "browse", "show only files whose name holds what you type", "Filter", needs_engine),
+    Action("today", ("T",), "browse", "go to today's note, or the newest", "Today", ENGINE),
+    Action("older", ("[",), "browse", "the day before", "Older", ENGINE),
+    Action("newer", ("]",), "browse", "the day after", "Newer", ENGINE),
+    Action("filter", ("f",), "browse", "show only files whose name holds what you type", "Filter", ENGINE),
     Action("scroll_down", ("J",), "tree", "scroll the reader without leaving the list", palette=False),
     Action("scroll_up", ("K",), "tree", "scroll the reader back", palette=False),
-    Action("find", ("/",), "reader", "look for text in this note", "Find", needs_note),
-    Action("next_match", ("n",), "reader", "next match", "Next", needs_found),
-    Action("previous_match", ("N",), "reader", "previous match", "", needs_found),
-    Action("next_chunk", ("}",), "reader", "next chunk of the note", "Chunk", needs_note),
-    Action("previous_chunk", ("{",), "reader", "previous chunk of the note", "", needs_note),
-    Action("select", ("V",), "reader", "mark lines, from here to where the cursor goes", "Mark", needs_note),
-    Action("open", ("enter",), "reader", "follow the link in this line", "", needs_note, palette=False),
-    Action("pick", ("o",), "reading", "open a note by a few letters of its name", "Open", needs_engine),
-    Action("about", ("L",), "reading", "go to what is known of this note, and its links", "", needs_note),
-    Action("return", ("-",), "reading", "back to where a link or a jump was followed", "", needs_trail),
+    Action("find", ("/",), "reader", "look for text in this note", "Find", NOTE),
+    Action("next_match", ("n",), "reader", "next match", "Next", ("found",)),
+    Action("previous_match", ("N",), "reader", "previous match", "", ("found",)),
+    Action("next_chunk", ("}",), "reader", "next chunk of the note", "Chunk", NOTE),
+    Action("previous_chunk", ("{",), "reader", "previous chunk of the note", "", NOTE),
+    Action("select", ("V",), "reader", "mark lines, from here to where the cursor goes", "Mark", NOTE),
+    Action("open", ("enter",), "reader", "follow the link in this line", "", NOTE, palette=False),
+    Action("pick", ("o",), "reading", "open a note by a few letters of its name", "Open", ENGINE),
+    Action("about", ("L",), "reading", "go to what is known of this note, and its links", "", NOTE),
+    Action("return", ("-",), "reading", "back to where a link or a jump was followed", "", ("trail",)),
     Action("open", ("enter",), "about", "follow this link", "Follow", palette=False),
     Action("to_text", ("enter", "down"), "find", "go to the match", "Text", palette=False),
     Action("to_files", ("enter", "down"), "filter", "go to the files", "Files", palette=False),
@@ -69,13 +75,13 @@ BROWSE_ACTIONS: tuple[Action, ...] = (
         "reader",
         "why this line is, or is not, recalled for the question on screen",
         "Why",
-        needs_note,
+        NOTE,
     ),
 )
 
 GLOBAL_ACTIONS: tuple[Action, ...] = (
     Action("help", ("?", "f1"), "everywhere", "what the keys and signs of this pane mean", "Help"),
-    Action("ask", ("/",), "everywhere", "ask the memory: go to the query box", "Ask", needs_engine),
+    Action("ask", ("/",), "everywhere", "ask the memory: go to the query box", "Ask", ENGINE),
     Action("browse", ("1",), "everywhere", "the notes by day, and a reader", ""),
     Action("search", ("2",), "everywhere", "ask, see why, tune", ""),
     Action("index", ("3",), "everywhere", "what is indexed, what is not, and what happened", ""),
@@ -84,45 +90,24 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
     Action("next_pane", ("tab",), "everywhere", "next pane", "", palette=False),
     Action("previous_pane", ("shift+tab",), "everywhere", "previous pane", palette=False),
     Action("zoom", ("+",), "everywhere", "enlarge this pane to the whole screen"),
-    Action("unzoom", ("_",), "everywhere", "back to all panes", refuse=needs_zoom),
+    Action("unzoom", ("_",), "everywhere", "back to all panes", needs=("zoomed",)),
     Action(
         "jump", ("ctrl+o",), "everywhere", "show a letter on every pane, and go to the one you press", palette=False
     ),
-    Action("sync", ("r",), "everywhere", "look for changed files and index them", "Sync", needs_rest),
+    Action("sync", ("r",), "everywhere", "look for changed files and index them", "Sync", ("rest", "engine")),
     Action(
         "agent",
         ("@",),
         "everywhere",
         "go to another agent of the configuration: its notes, settings and index",
         "",
-        needs_agents,
+        ("agents", "engine"),
     ),
-    Action("doctor", (), "everywhere", "examine machine, notes, index, provider and settings", "", needs_engine),
-    Action("supply", (), "everywhere", "who makes the vectors, what they would get, and a test call", "", needs_engine),
-    Action(
-        "storage",
-        (),
-        "everywhere",
-        "tables, files and writers of the index, and what a rebuild costs",
-        "",
-        needs_engine,
-    ),
-    Action("sessions", (), "everywhere", "how near each session is to its memory flush", "", needs_engine),
-    Action(
-        "recalls", (), "everywhere", "what agents asked; enter asks it again, with the knobs of then", "", needs_engine
-    ),
-    Action(
-        "compare",
-        (),
-        "everywhere",
-        "compare OpenClaw's own index with the notes on disk; it is only read",
-        "",
-        needs_engine,
-    ),
+    *opening("everywhere"),
     Action("theme", (), "everywhere", "choose a theme: the colours, dark or light"),
     Action("redraw", ("ctrl+l",), "everywhere", "draw the screen again"),
     Action(
-        "suspend", ("ctrl+z",), "everywhere", "put the app into the background (fg brings it back)", refuse=needs_shell
+        "suspend", ("ctrl+z",), "everywhere", "put the app into the background (fg brings it back)", needs=("shell",)
     ),
     Action("back", ("escape",), "everywhere", "one step back", "Back", palette=False),
     Action("leave", ("q",), "everywhere", "one step back, then quit", "Back", palette=False),
@@ -133,27 +118,44 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
     Action("bottom", ("G", "end"), "list", "last row", palette=False),
     Action("page_down", ("ctrl+d", "pagedown"), "list", "half a page down", palette=False),
     Action("page_up", ("ctrl+u", "pageup"), "list", "half a page up", palette=False),
-    Action("edit", ("e",), "notes", "open the note in $VISUAL or $EDITOR at this line", "Edit", needs_editor),
-    Action("cite", ("y",), "notes", "copy the citation: path#Lfirst-Llast", "Cite", needs_note),
-    Action("copy", ("Y",), "notes", "copy the text with its citation", "", needs_note),
+    Action(
+        "edit",
+        ("e",),
+        "notes",
+        "open the note in $VISUAL or $EDITOR at this line",
+        "Edit",
+        ("writable", "editor", "note"),
+    ),
+    Action("cite", ("y",), "notes", "copy the citation: path#Lfirst-Llast", "Cite", NOTE),
+    Action("copy", ("Y",), "notes", "copy the text with its citation", "", NOTE),
 )
 
 INBOX_ACTIONS: tuple[Action, ...] = (
+    Action("open", ("enter",), "inbox", "do what is proposed: a change is shown first", "Do", DECIDE, palette=False),
     Action(
-        "open", ("enter",), "inbox", "do what is proposed: a change is shown first", "Do", may_decide, palette=False
+        "trash",
+        ("d",),
+        "inbox",
+        "move the lines, or the note, to the trash",
+        "Trash",
+        ("writable", "suggestion", "deletes"),
     ),
-    Action("trash", ("d",), "inbox", "move the lines, or the note, to the trash", "Trash", may_delete),
     Action(
-        "move", ("m",), "inbox", "merge with its twin, or move the lines or the note as proposed", "Merge", may_move
+        "move",
+        ("m",),
+        "inbox",
+        "merge with its twin, or move the lines or the note as proposed",
+        "Merge",
+        ("writable", "suggestion", "moves"),
     ),
-    Action("snooze", ("s",), "inbox", "ask again in 1, 7 or 30 days", "Later", may_decide),
-    Action("keep", ("x",), "inbox", "keep it as it is: never ask again", "Keep", may_decide),
-    Action("undo", ("u",), "inbox", "take the last change or decision back", "Undo", may_write),
-    Action("redo", ("ctrl+r",), "inbox", "make the last change that was taken back again", "", may_write),
-    Action("place", ("o",), "inbox", "read the note at these lines", "Read", needs_suggestion),
-    Action("filter", ("f",), "inbox", "show one kind only; esc shows all", "Kind", needs_engine),
-    Action("decided", ("z",), "inbox", "show or hide what was kept or put off", "", needs_engine),
-    Action("sync", ("r",), "inbox", "look again, and index changed files; esc stops it", "", needs_engine),
+    Action("snooze", ("s",), "inbox", "ask again in 1, 7 or 30 days", "Later", DECIDE),
+    Action("keep", ("x",), "inbox", "keep it as it is: never ask again", "Keep", DECIDE),
+    Action("undo", ("u",), "inbox", "take the last change or decision back", "Undo", WRITABLE),
+    Action("redo", ("ctrl+r",), "inbox", "make the last change that was taken back again", "", WRITABLE),
+    Action("place", ("o",), "inbox", "read the note at these lines", "Read", ("suggestion",)),
+    Action("filter", ("f",), "inbox", "show one kind only; esc shows all", "Kind", ENGINE),
+    Action("decided", ("z",), "inbox", "show or hide what was kept or put off", "", ENGINE),
+    Action("sync", ("r",), "inbox", "look again, and index changed files; esc stops it", "", ENGINE),
     Action("scroll_down", ("J",), "inbox", "scroll before and after without leaving the list", palette=False),
     Action("scroll_up", ("K",), "inbox", "scroll it back", palette=False),
     Action(
@@ -162,240 +164,156 @@ INBOX_ACTIONS: tuple[Action, ...] = (
         "proposal",
         "do what this line says, or read the note that it names",
         "Do",
-        needs_suggestion,
+        ("suggestion",),
         palette=False,
     ),
 )
 
 INDEX_ACTIONS: tuple[Action, ...] = (
-    Action(
-        "doctor",
-        ("D",),
-        "index",
-        "examine machine, notes, index, provider and settings",
-        "Doctor",
-        needs_engine,
-        palette=False,
-    ),
-    Action(
-        "supply",
-        ("v",),
-        "index",
-        "who makes the vectors, what they would get, and a test call",
-        "Providers",
-        needs_engine,
-        palette=False,
-    ),
-    Action("reindex", ("R",), "index", "index every note anew, after asking", "Reindex", needs_rest),
-    Action("watch", ("P",), "index", "switch the watcher on or off", "Watcher", needs_engine),
+    *opening("index", "Dv"),
+    Action("reindex", ("R",), "index", "index every note anew, after asking", "Reindex", ("rest", "engine")),
+    Action("watch", ("P",), "index", "switch the watcher on or off", "Watcher", ENGINE),
     Action("pause", ("p",), "index", "hold the event log still, or let it run", "Hold log"),
-    Action("hold", ("z",), "index", "pause indexing after the batch under way, or let it go on", "Pause", needs_engine),
-    Action("accept", ("a",), "index", "forget the notes that vanished, after asking", "", needs_shrink),
-    Action(
-        "storage",
-        ("t",),
-        "index",
-        "tables, files and writers of the index, and what a rebuild costs",
-        "Tables",
-        needs_engine,
-        palette=False,
-    ),
-    Action(
-        "compare",
-        ("c",),
-        "index",
-        "compare OpenClaw's own index with the notes on disk",
-        "Compare",
-        needs_engine,
-        palette=False,
-    ),
-    Action(
-        "recalls",
-        ("A",),
-        "index",
-        "what agents asked; enter asks it again, with the knobs of then",
-        "Recalls",
-        needs_engine,
-        palette=False,
-    ),
-    Action(
-        "sessions",
-        ("F",),
-        "index",
-        "how near each session is to its memory flush",
-        "Flush",
-        needs_engine,
-        palette=False,
-    ),
-    Action("again", ("r",), "doctor", "examine everything again", "Again", needs_engine, palette=False),
-    Action("try_out", ("T",), "supply", "test the provider under the cursor with one real call", "Test", needs_engine),
+    Action("hold", ("z",), "index", "pause indexing after the batch under way, or let it go on", "Pause", ENGINE),
+    Action("accept", ("a",), "index", "forget the notes that vanished, after asking", "", ("shrink",)),
+    *opening("index", "tcAF"),
+    Action("try_out", ("T",), "supply", "test the provider under the cursor with one real call", "Test", ENGINE),
     Action(
         "agree",
         ("y",),
         "supply",
         "let the provider that waits for it have the notes, after asking",
         "Agree",
-        needs_proposal,
+        ("proposal",),
     ),
-    Action("revoke", ("x",), "supply", "take the agreements of this workspace back", "Revoke", needs_agreement),
-    Action(
-        "again",
-        ("r",),
-        "supply",
-        "ask a provider that failed again, and look again",
-        "Again",
-        needs_engine,
-        palette=False,
-    ),
-    Action("again", ("r",), "storage", "measure again", "Again", needs_engine, palette=False),
-    Action("again", ("r",), "sessions", "read the sessions again", "Again", needs_engine, palette=False),
+    Action("revoke", ("x",), "supply", "take the agreements of this workspace back", "Revoke", ("agreed",)),
     Action(
         "open",
         ("enter",),
         "recalls",
         "ask it in the search view, with the knobs that held then: why this answer",
         "Ask again",
-        needs_engine,
+        ENGINE,
         palette=False,
     ),
-    Action(
-        "then_now", ("w",), "recalls", "show below it what it got then, and would get now", "Then and now", needs_engine
-    ),
+    Action("then_now", ("w",), "recalls", "show below it what it got then, and would get now", "Then and now", ENGINE),
     Action(
         "filter",
         ("f",),
         "recalls",
         "show only questions that hold what you type; esc shows all",
         "Filter",
-        needs_engine,
+        ENGINE,
     ),
-    Action("again", ("r",), "recalls", "read the log again", "Refresh", needs_engine, palette=False),
     Action("open", ("enter",), "compare", "read this note", "Read", palette=False),
-    Action("agreeing", ("a",), "compare", "show or hide the files that agree", "All", needs_engine),
-    Action("compare", ("c",), "compare", "look again", "Again", needs_engine, palette=False),
+    Action("agreeing", ("a",), "compare", "show or hide the files that agree", "All", ENGINE),
+    Action("compare", ("c",), "compare", "look again", "Again", ENGINE, palette=False),
+    *renewing(),
 )
 
 NOTE_ACTIONS: tuple[Action, ...] = (
-    Action("remember", ("a",), "everywhere", "remember: add a line to today's log", "", may_write),
+    Action("remember", ("a",), "everywhere", "remember: add a line to today's log", "", WRITABLE),
     Action(
         "promote",
         ("p",),
         "reader",
         "copy the item under the cursor, or the marked lines, to MEMORY.md",
         "Promote",
-        may_change,
+        CHANGE,
     ),
-    Action("move", ("m",), "reader", "move the item, or the marked lines, to another note", "", may_change),
-    Action("trash", ("d",), "reader", "move the item, or the marked lines, to the trash", "Trash", may_change),
-    Action("move", ("m",), "tree", "give this note another name", "", may_change),
-    Action("trash", ("d",), "tree", "move this note to the trash", "", may_change),
-    Action("edit_here", ("i",), "reading", "edit the note here, or begin a log that is not there", "Write", may_edit),
-    Action("new_note", ("A",), "reading", "begin a topic note", "", may_write),
-    Action("archive", (), "reading", "put daily logs older than 90 days into the archive", "", may_write),
-    Action("history", ("H",), "reading", "what was changed in this note, and the way back"),
-    Action("undo", ("u",), "reading", "take the last change of the notes back", "", may_write),
-    Action("redo", ("ctrl+r",), "reading", "make it again", "", may_write),
-    Action("save", ("ctrl+s",), "editor", "save the note, with what others wrote to it meanwhile", "Save", may_write),
+    Action("move", ("m",), "reader", "move the item, or the marked lines, to another note", "", CHANGE),
+    Action("trash", ("d",), "reader", "move the item, or the marked lines, to the trash", "Trash", CHANGE),
+    Action("move", ("m",), "tree", "give this note another name", "", CHANGE),
+    Action("trash", ("d",), "tree", "move this note to the trash", "", CHANGE),
+    Action(
+        "edit_here",
+        ("i",),
+        "reading",
+        "edit the note here, or begin a log that is not there",
+        "Write",
+        ("writable", "note or log"),
+    ),
+    Action("new_note", ("A",), "reading", "begin a topic note", "", WRITABLE),
+    Action("archive", (), "reading", "put daily logs older than 90 days into the archive", "", WRITABLE),
+    *opening("reading"),
+    Action("undo", ("u",), "reading", "take the last change of the notes back", "", WRITABLE),
+    Action("redo", ("ctrl+r",), "reading", "make it again", "", WRITABLE),
+    Action("save", ("ctrl+s",), "editor", "save the note, with what others wrote to it meanwhile", "Save", WRITABLE),
     Action("watch_question", ("ctrl+t",), "editor", "a question whose answer you see change while you write", "Watch"),
     Action("to_writing", ("enter", "down"), "watched", "back to the text", "Text", palette=False),
-    Action("undo", ("u",), "history", "take this change back", "Undo", may_write),
-    Action("redo", ("ctrl+r",), "history", "make this change again", "Redo", may_write),
+    Action("undo", ("u",), "history", "take this change back", "Undo", WRITABLE),
+    Action("redo", ("ctrl+r",), "history", "make this change again", "Redo", WRITABLE),
     Action(
         "commit",
         ("C",),
         "history",
         "commit this note to git, where the workspace is in a repository",
         "Commit",
-        may_write,
+        WRITABLE,
     ),
 )
 
 SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("to_results", ("enter", "down"), "query", "go to the hits", "Hits", palette=False),
     Action("earlier", ("up",), "query", "an earlier question", "Earlier", palette=False),
-    Action("open", ("enter",), "results", "read the note at the cited lines", "Read", needs_note),
-    Action("tune", ("t",), "search", "turn the knobs of the ranking", "Tune", needs_answer),
-    Action("why", ("w",), "search", "why this hit is recalled or not, and what would change that", "Why", needs_answer),
+    Action("open", ("enter",), "results", "read the note at the cited lines", "Read", NOTE),
+    Action("tune", ("t",), "search", "turn the knobs of the ranking", "Tune", ANSWER),
+    Action("why", ("w",), "search", "why this hit is recalled or not, and what would change that", "Why", ANSWER),
     Action(
         "apply",
         ("a",),
         "search",
         "turn the knob as the change under the cursor says (the nearest one)",
         "Apply",
-        needs_change,
+        ("answer", "flips"),
     ),
-    Action("line", ("o",), "search", "why not another line: name it as PATH:LINE", "Other line", needs_answer),
-    Action("vote", ("v",), "search", "judge this hit: right, helpful or wrong for the question", "Vote", needs_hit),
-    Action("save", ("ctrl+s",), "search", "save the question in the notebook", "", needs_answer),
-    Action("book", ("B",), "search", "the saved questions with their scores; enter asks one", "", needs_engine),
+    Action("line", ("o",), "search", "why not another line: name it as PATH:LINE", "Other line", ANSWER),
     Action(
-        "recalls",
-        ("A",),
-        "search",
-        "what agents asked; enter asks it again, with the knobs of then",
-        "",
-        needs_engine,
-        palette=False,
+        "vote", ("v",), "search", "judge this hit: right, helpful or wrong for the question", "Vote", ("answer", "note")
     ),
-    Action("base", ("b",), "search", "compare with the knobs as they are now, under a name", "Base", needs_answer),
+    Action("save", ("ctrl+s",), "search", "save the question in the notebook", "", ANSWER),
+    *opening("search", "BA"),
+    Action("base", ("b",), "search", "compare with the knobs as they are now, under a name", "Base", ANSWER),
     Action("scroll_down", ("J",), "results", "scroll the arithmetic without leaving the list", palette=False),
     Action("scroll_up", ("K",), "results", "scroll the arithmetic back", palette=False),
-    Action("sides", ("c",), "search", "two profiles side by side on this question", "", needs_answer),
-    Action(
-        "noise",
-        ("N",),
-        "search",
-        "the noise floor: what unrelated questions score, and what minScore does",
-        "",
-        needs_engine,
-    ),
-    Action("fading", ("F",), "search", "what age has taken, and what will fade in the days ahead", "", needs_answer),
-    Action(
-        "sweep", ("S",), "search", "look for better knobs by the saved questions, or say: no evidence", "", needs_engine
-    ),
-    Action(
-        "write",
-        ("W",),
-        "search",
-        "write the knobs into the configuration, shown first, or take that back",
-        "",
-        needs_writing,
-    ),
+    *opening("search", "cNFSW"),
     Action(
         "next_stage",
         (">",),
         "search",
         "list what was lost at the next stage of the funnel; esc shows all",
         "",
-        needs_answer,
+        ANSWER,
     ),
-    Action("previous_stage", ("<",), "search", "list what was lost at the stage before", "", needs_answer),
+    Action("previous_stage", ("<",), "search", "list what was lost at the stage before", "", ANSWER),
     Action(
-        "undo", ("u",), "search", "undo the last step: a knob, a change, the date or the baseline", "Undo", needs_step
+        "undo", ("u",), "search", "undo the last step: a knob, a change, the date or the baseline", "Undo", ("undo",)
     ),
-    Action("redo", ("ctrl+r",), "search", "redo it", "", needs_undone),
+    Action("redo", ("ctrl+r",), "search", "redo it", "", ("redo",)),
     Action(
         "deeper",
         ("enter",),
         "why",
         "the full record of this hit, then the raw JSON; esc goes back",
         "Deeper",
-        needs_answer,
+        ANSWER,
     ),
-    Action("apply", ("a",), "whynot", "turn the knob as the change under the cursor says", "Apply", needs_change),
-    Action("undo", ("u",), "whynot", "undo the last step", "Undo", needs_step),
+    Action(
+        "apply", ("a",), "whynot", "turn the knob as the change under the cursor says", "Apply", ("answer", "flips")
+    ),
+    Action("undo", ("u",), "whynot", "undo the last step", "Undo", ("undo",)),
     Action("left_side", ("h", "left"), "sides", "put another ranking on the left", "Left"),
     Action("right_side", ("l", "right"), "sides", "put another ranking on the right", "Right"),
-    Action("open", ("enter",), "sides", "read the note at the cited lines", "Read", needs_note),
-    Action("undo", ("u",), "report", "undo the last step", "Undo", needs_step),
+    Action("open", ("enter",), "sides", "read the note at the cited lines", "Read", NOTE),
+    Action("undo", ("u",), "report", "undo the last step", "Undo", ("undo",)),
     Action("less", ("h", "left"), "noise", "a lower minScore", "Less"),
     Action("more", ("l", "right"), "noise", "a higher minScore", "More"),
     Action("apply", ("a",), "noise", "set the suggested minScore", "Apply"),
-    Action("open", ("enter",), "fading", "read the note at the lines of the hit", "Read", needs_note),
-    Action("apply", ("a",), "fading", "switch decay on, to see what it takes", "Decay on", needs_no_decay),
+    Action("open", ("enter",), "fading", "read the note at the lines of the hit", "Read", NOTE),
+    Action("apply", ("a",), "fading", "switch decay on, to see what it takes", "Decay on", ("no decay",)),
     Action("write", ("y",), "write", "write this difference, with a backup", "Write"),
     Action(
-        "undo", ("u",), "write", "take back what was written last from here", "Take back", needs_written, palette=False
+        "undo", ("u",), "write", "take back what was written last from here", "Take back", ("written",), palette=False
     ),
     Action("apply", ("a",), "sweep", "turn the knobs as found, as one step", "Apply"),
     Action("open", ("enter",), "book", "ask this question", "Ask", palette=False),
@@ -414,45 +332,45 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         "Reset",
         palette=False,
     ),
-    Action("reset_all", ("=",), "tune", "all knobs as the app was opened or written", "All", needs_tuned),
+    Action("reset_all", ("=",), "tune", "all knobs as the app was opened or written", "All", ("tuned",)),
 )
+
+
+def _titles(rows: Iterable[NumberedView | OverlayView]) -> dict[str, str]:
+    return {row.key: row.title for row in rows}
+
+
+def _group(name: str) -> list[OverlayView]:
+    return [row for row in OVERLAYS if row.group == name]
+
 
 PLACES: Mapping[str, str] = MappingProxyType(
     {
         "everywhere": "Everywhere",
         "list": "Every list",
         "notes": "With a note",
-        "browse": "Browse (1)",
+        **_titles(NUMBERED[:1]),
         "tree": "Files",
         "reader": "Reader",
         "reading": "Browse and reader",
-        "search": "Search (2)",
+        **_titles(NUMBERED[1:2]),
         "query": "Query box",
         "filter": "Filter box",
         "find": "Find box",
         "about": "About the note",
         "editor": "Editor",
         "watched": "Watched question",
-        "history": "History",
+        **_titles(_group("notes")),
         "results": "Hits",
         "why": "Why",
         "whynot": "Why not a line",
-        "book": "Saved questions",
-        "sides": "Side by side",
+        **_titles(_group("search")),
         "report": "Reports",
-        "noise": "Noise floor",
-        "fading": "Fading",
-        "sweep": "Better knobs",
-        "write": "Writing the configuration",
+        **_titles(_group("report")),
         "tune": "Tune",
-        "index": "Index (3)",
-        "doctor": "Doctor",
-        "supply": "Providers",
-        "storage": "The index file",
-        "sessions": "Sessions",
-        "recalls": "Recalls",
-        "compare": "OpenClaw's index",
-        "inbox": "Inbox (4)",
+        **_titles(NUMBERED[2:3]),
+        **_titles(_group("index")),
+        **_titles(NUMBERED[3:]),
         "proposal": "Before and after",
     }
 )

@@ -1,93 +1,193 @@
-"""Navigation: the numbered views, another agent of the configuration."""
+"""Navigation: the numbered views and those that lie over them, one row each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from textual.screen import Screen
-
 if TYPE_CHECKING:
-    from memory_tui.core.events import Event
-    from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Options
-    from memory_tui.tui.app import MemoryApp
-
-VIEWS = ("browse", "search", "index", "inbox")
-"""Their modes, in the order of their numbers."""
+    from textual.screen import Screen
 
 
-def make(mode: str, query: str = "") -> Screen[Any]:
-    """The view of `mode`, the search with `query` in its box; its module is imported only now."""
-    match mode:
-        case "search":
-            from memory_tui.tui.views.search.search_view import SearchView
+@dataclass(frozen=True, slots=True)
+class NumberedView:
+    """A view with a number and a mode of its own; `target` is its class, imported when it is first shown."""
 
-            return SearchView(query)
-        case "index":
-            from memory_tui.tui.views.index.index_view import IndexView
-
-            return IndexView()
-        case "inbox":
-            from memory_tui.tui.views.inbox.inbox_view import InboxView
-
-            return InboxView()
-        case _:
-            from memory_tui.tui.views.notes.browse import BrowseView
-
-            return BrowseView()
+    key: str
+    title: str
+    target: str
 
 
-_BETWEEN = "between"
+NUMBERED: Sequence[NumberedView] = (
+    NumberedView("browse", "Browse (1)", "notes.browse:BrowseView"),
+    NumberedView("search", "Search (2)", "search.search_view:SearchView"),
+    NumberedView("index", "Index (3)", "index.index_view:IndexView"),
+    NumberedView("inbox", "Inbox (4)", "inbox.inbox_view:InboxView"),
+)
+"""In the order of their numbers."""
+
+MODES = tuple(view.key for view in NUMBERED)
 
 
-def choose(app: MemoryApp) -> None:
-    """Ask for an agent, and go there when its workspace can be opened."""
-    from memory_tui.core.sanitize import one_line
-    from memory_tui.tui.views.dialogs import Picker
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """A key that opens an overlay: `place` is where it works, `key` empty where only the palette has it.
 
-    engine = app.engine
-    if engine is None:
-        return
-    if any(getattr(view, "unsaved", False) for view in app.views):
-        app.tell("There is text that is not saved yet: save it or drop it, then go to another agent.")
-        return
-    ids = {
-        f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
-        for agent in engine.plan.config.agents
-        if agent.id != engine.plan.agent.id
-    }
+    `hint` is its word in the key hints, `help` what it does where the overlay's own words do not say it.
+    """
 
-    def look(name: str | None) -> None:
-        if name is not None:
-            app.bridge.work("agent", lambda engine: _checked(engine, ids[name]))
-
-    app.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), look)
+    place: str
+    key: str = ""
+    hint: str = ""
+    help: str = ""
 
 
-def _checked(engine: Engine, agent: str) -> Options:
-    """The options that open `agent`. Raises what opening it would raise."""
-    from memory_tui import plan
+@dataclass(frozen=True, slots=True)
+class OverlayView:
+    """A view over another one: `target` is its class, which is given the view below.
 
-    options = plan.of_agent(engine.plan.asked, agent)
-    plan.plan(options).require_enabled()
-    return options
+    `group` is the place whose keys it is listed with, `needs` names what has to hold (see actions),
+    `renew` what the key r does in it, with its hint.
+    """
+
+    key: str
+    title: str
+    target: str
+    group: str
+    help: str
+    openers: tuple[Opener, ...]
+    needs: tuple[str, ...] = ("engine",)
+    renew: tuple[str, str] = ("", "")
 
 
-async def go(app: MemoryApp, options: Options) -> None:
-    """Close everything of this agent and open the one of `options`."""
+EVERYWHERE = Opener("everywhere")
 
-    def opener(listener: Callable[[Event], None]) -> Engine:
-        from memory_tui.engine.engine import Engine
+OVERLAYS: Sequence[OverlayView] = (
+    OverlayView(
+        "history",
+        "History",
+        "notes.history:HistoryView",
+        "notes",
+        "what was changed in this note, and the way back",
+        (Opener("reading", "H"),),
+        needs=(),
+    ),
+    OverlayView(
+        "book",
+        "Saved questions",
+        "search.search_judge:BookView",
+        "search",
+        "the saved questions with their scores; enter asks one",
+        (Opener("search", "B"),),
+    ),
+    OverlayView(
+        "sides",
+        "Side by side",
+        "search.compare_profiles:SidesView",
+        "search",
+        "two profiles side by side on this question",
+        (Opener("search", "c"),),
+        needs=("answer",),
+    ),
+    OverlayView(
+        "noise",
+        "Noise floor",
+        "search.lab:NoiseView",
+        "report",
+        "the noise floor: what unrelated questions score, and what minScore does",
+        (Opener("search", "N"),),
+    ),
+    OverlayView(
+        "fading",
+        "Fading",
+        "search.lab:FadingView",
+        "report",
+        "what age has taken, and what will fade in the days ahead",
+        (Opener("search", "F"),),
+        needs=("answer",),
+    ),
+    OverlayView(
+        "sweep",
+        "Better knobs",
+        "search.lab:SweepView",
+        "report",
+        "look for better knobs by the saved questions, or say: no evidence",
+        (Opener("search", "S"),),
+    ),
+    OverlayView(
+        "write",
+        "Writing the configuration",
+        "search.write_config:WriteView",
+        "report",
+        "write the knobs into the configuration, shown first, or take that back",
+        (Opener("search", "W"),),
+        needs=("writable", "writing"),
+    ),
+    OverlayView(
+        "doctor",
+        "Doctor",
+        "index.index_details:DoctorView",
+        "index",
+        "examine machine, notes, index, provider and settings",
+        (EVERYWHERE, Opener("index", "D", "Doctor")),
+        renew=("examine everything again", "Again"),
+    ),
+    OverlayView(
+        "supply",
+        "Providers",
+        "index.providers_view:ProvidersView",
+        "index",
+        "who makes the vectors, what they would get, and a test call",
+        (EVERYWHERE, Opener("index", "v", "Providers")),
+        renew=("ask a provider that failed again, and look again", "Again"),
+    ),
+    OverlayView(
+        "storage",
+        "The index file",
+        "index.index_details:StorageView",
+        "index",
+        "tables, files and writers of the index, and what a rebuild costs",
+        (EVERYWHERE, Opener("index", "t", "Tables")),
+        renew=("measure again", "Again"),
+    ),
+    OverlayView(
+        "sessions",
+        "Sessions",
+        "index.index_details:SessionsView",
+        "index",
+        "how near each session is to its memory flush",
+        (EVERYWHERE, Opener("index", "F", "Flush")),
+        renew=("read the sessions again", "Again"),
+    ),
+    OverlayView(
+        "recalls",
+        "Recalls",
+        "index.index_details:RecallsView",
+        "index",
+        "what agents asked; enter asks it again, with the knobs of then",
+        (EVERYWHERE, Opener("index", "A", "Recalls"), Opener("search", "A")),
+        renew=("read the log again", "Refresh"),
+    ),
+    OverlayView(
+        "compare",
+        "OpenClaw's index",
+        "index.openclaw_index:CompareView",
+        "index",
+        "compare OpenClaw's own index with the notes on disk; it is only read",
+        (EVERYWHERE, Opener("index", "c", "Compare", "compare OpenClaw's own index with the notes on disk")),
+    ),
+)
 
-        return Engine.open(options, listener)
 
-    app.add_mode(_BETWEEN, Screen)
-    await app.switch_mode(_BETWEEN)
-    for mode in VIEWS:
-        await app.remove_mode(mode)
-    app.forget(options.agent)
-    app.add_modes(VIEWS)
-    app.bridge.reopen(opener)
-    await app.switch_mode(app.DEFAULT_MODE)
-    await app.remove_mode(_BETWEEN)
+def overlay(key: str) -> OverlayView | None:
+    """The overlay called `key`, None where there is none."""
+    return next((row for row in OVERLAYS if row.key == key), None)
+
+
+def make(target: str, *arguments: object) -> Screen[Any]:
+    """The view of a row's `target`; its module is imported only now."""
+    module, _, name = target.partition(":")
+    made: Screen[Any] = getattr(import_module(f"memory_tui.tui.views.{module}"), name)(*arguments)
+    return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from memory_tui.curate.changes import Change, Conflict
     from memory_tui.curate.curator import Curator, Done
     from memory_tui.curate.journal import Typing, Unsaved
+    from memory_tui.curate.planner import Planner
+    from memory_tui.curate.promote import Spot
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.engine import Engine
 
@@ -63,13 +65,15 @@ def left_over(engine: Engine) -> str:
 class Carry:
     """Lines `first` to `last` of the note `path` on their way to another note; `last` None means the whole item.
 
-    Promote goes to the curated note, demote to the topic note `target`, below the heading `to` or the fitting one.
+    The numbers are of the lines that were `seen`. Promote goes to the curated note, demote to the topic note `target`,
+    below the heading `to` or the fitting one.
     """
 
     kind: Literal["promote", "demote"]
     path: str
     first: int
     last: int | None
+    seen: Sequence[str]
     target: str = ""
     to: str = ""
     move: bool = False
@@ -79,10 +83,18 @@ class Carry:
         return replace(self, move=not self.move)
 
 
+def spot_of(plan: Planner, path: str, first: int, last: int | None, seen: Sequence[str]) -> Spot:
+    """The lines that a person meant on a page with the lines `seen`, wherever others have moved them since."""
+    from memory_tui.curate.changes import Seen
+    from memory_tui.tui.note_page import shown_line
+
+    return plan.spot(path, first, last, Seen(seen, shown_line))
+
+
 def carried(engine: Engine, carry: Carry) -> Planned:
     """What `carry` would do. Raises EditRefused and the like."""
     plan = engine.notes.curator.plan
-    spot = plan.spot(carry.path, carry.first, carry.last)
+    spot = spot_of(plan, carry.path, carry.first, carry.last, carry.seen)
     if carry.kind == "promote":
         change = plan.promote(spot, to=carry.to, move=carry.move, target=carry.target)
     else:
@@ -93,7 +105,7 @@ def carried(engine: Engine, carry: Carry) -> Planned:
 def headings(engine: Engine, carry: Carry) -> list[str]:
     """The headings that the lines could go below, the best first."""
     plan = engine.notes.curator.plan
-    found = plan.choices(plan.spot(carry.path, carry.first, carry.last), carry.target)
+    found = plan.choices(spot_of(plan, carry.path, carry.first, carry.last, carry.seen), carry.target)
     return [choice.section.title for choice in found if choice.section.title]
 
 

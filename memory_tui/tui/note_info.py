@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.curate.git import Commit, History
-from memory_tui.tui.draw import plural
 from memory_tui.tui.state import Aging
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Target = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Statement:
     """One statement: `label` and `words`; those about a link lead to `target`. `head` rows begin a section."""
 
     label: str
@@ -49,7 +49,7 @@ class About:
     """What the reader marks and the pane beside it tells; `rules` stand above rows (from 0), `unread` is dimmed."""
 
     path: str
-    rows: tuple[Row, ...] = ()
+    rows: tuple[Statement, ...] = ()
     recalled: Collection[int] = ()
     unread: range = range(0)
     rules: Mapping[int, str] = field(default_factory=dict)
@@ -60,19 +60,19 @@ MOST_LINKS = 50
 """Links of one kind that are listed."""
 
 
-def of_file(file: FileRow, aging: Aging, lines: int, state: str) -> list[Row]:
+def of_file(file: FileRow, aging: Aging, lines: int, state: str) -> list[Statement]:
     """What the list tells of a note, in words."""
     return [
-        Row(
+        Statement(
             "state",
             f"{state}: {file.detail}" if file.detail and file.detail != state else state,
             "good" if state == "fresh" else "bad" if state == "failed" else "warn",
         ),
-        Row("size", f"{plural(file.size, 'byte')}, {plural(lines, 'line')}"),
-        Row("index", plural(file.chunks, "chunk")),
-        Row("age", _age(file, aging)),
-        *([Row("day", f"{file.day:%A, %d %B %Y}")] if file.day else []),
-        *([Row("from", one_line(file.source))] if file.source != "memory" else []),
+        Statement("size", f"{plural(file.size, 'byte')}, {plural(lines, 'line')}"),
+        Statement("index", plural(file.chunks, "chunk")),
+        Statement("age", _age(file, aging)),
+        *([Statement("day", f"{file.day:%A, %d %B %Y}")] if file.day else []),
+        *([Statement("from", one_line(file.source))] if file.source != "memory" else []),
     ]
 
 
@@ -118,23 +118,23 @@ def _link_index(roots: Roots) -> LinkIndex:
     return LinkIndex(roots)
 
 
-def _linked(out: Sequence[Link], back: Sequence[Link], named: Sequence[Link]) -> Iterator[Row]:
+def _linked(out: Sequence[Link], back: Sequence[Link], named: Sequence[Link]) -> Iterator[Statement]:
     """Links from the note, to it, and where others name it; each once."""
     if out:
-        yield Row("", "Links", head=True)
+        yield Statement("", "Links", head=True)
     for link in {(link.target or link.written, link.target_line): link for link in out}.values():
         if link.target:
             line = f":{link.target_line}" if link.target_line else ""
-            yield Row("→", one_line(f"{_short(link.target)}{line}"), "link", (link.target, link.target_line or 1))
+            yield Statement("→", one_line(f"{_short(link.target)}{line}"), "link", (link.target, link.target_line or 1))
         else:
-            yield Row("×", one_line(f"{link.written}  no such note"), "bad")
+            yield Statement("×", one_line(f"{link.written}  no such note"), "bad")
     for title, sign, links in (("Linked from", "←", back), ("Named in", "·", named)):
         if links:
-            yield Row("", title, head=True)
+            yield Statement("", title, head=True)
         for link in links[:MOST_LINKS]:
-            yield Row(sign, one_line(f"{_short(link.source)}:{link.line}"), "link", (link.source, link.line))
+            yield Statement(sign, one_line(f"{_short(link.source)}:{link.line}"), "link", (link.source, link.line))
         if len(links) > MOST_LINKS:
-            yield Row("", f"and {len(links) - MOST_LINKS:,} more", "muted")
+            yield Statement("", f"and {len(links) - MOST_LINKS:,} more", "muted")
 
 
 def _short(path: str) -> str:
@@ -146,7 +146,7 @@ def _budget(engine: Engine, page: Page) -> About:
     plan = engine.notes.curator.plan
     if page.path != plan.memory():
         return About(page.path)
-    rows: list[Row] = []
+    rows: list[Statement] = []
     rules: dict[int, str] = {}
     unread = range(0)
     for budget in plan.budget(engine.notes.curator.read(page.path)):
@@ -154,7 +154,9 @@ def _budget(engine: Engine, page: Page) -> About:
         cut = budget.cut
         state = f"from line {cut.line} on {cut.lost:,} are cut off" if cut else "all of it is read"
         rows.append(
-            Row(name.split()[0], f"{budget.used:,} of {budget.limit:,} {budget.unit}, {state}", "bad" if cut else "")
+            Statement(
+                name.split()[0], f"{budget.used:,} of {budget.limit:,} {budget.unit}, {state}", "bad" if cut else ""
+            )
         )
         if cut is None:
             continue
@@ -169,7 +171,7 @@ def _budget(engine: Engine, page: Page) -> About:
     return About(page.path, tuple(rows), unread=unread, rules=rules)
 
 
-def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:
+def _recalls(engine: Engine, page: Page) -> tuple[list[Statement], frozenset[int]]:
     """How often agents were given lines of the note, and which; as the lines were counted then."""
     from memory_tui.recalls import recall_log
 
@@ -177,42 +179,44 @@ def _recalls(engine: Engine, page: Page) -> tuple[list[Row], frozenset[int]]:
     try:
         entries = _logged(str(place), _state(place))
     except MemoryTuiError as error:
-        return [Row("recalled", error.message, "bad")], frozenset()
+        return [Statement("recalled", error.message, "bad")], frozenset()
     except OSError:
         words = "nothing yet" if engine.plan.settings.on("recall.log") else "not logged (recall.log is off)"
-        return [Row("recalled", words)], frozenset()
+        return [Statement("recalled", words)], frozenset()
     found = [(entry, hit) for entry in entries for hit in entry.hits if hit.path == page.path]
     lines = frozenset(line for _, hit in found for line in range(hit.start_line, hit.end_line + 1))
     if not found:
-        return [Row("recalled", "never, as far as the log goes back")], lines
+        return [Statement("recalled", "never, as far as the log goes back")], lines
     times = len({entry.id for entry, _ in found})
     last = max(entry.at for entry, _ in found)
     by = ", ".join(sorted({one_line(entry.client, 20) or "an agent" for entry, _ in found}))
     return [
-        Row("recalled", f"{plural(times, 'time')}, last {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}, by {by}")
+        Statement("recalled", f"{plural(times, 'time')}, last {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}, by {by}")
     ], lines
 
 
-def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[Row], frozenset[int]]:
+def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[Statement], frozenset[int]]:
     """Which lines of the note a person's questions recalled, by the record and since the app was opened."""
     from memory_tui.recalls import recalled_lines
 
-    place = recalled_lines.place(engine.plan.roots.workspace)
+    place = recalled_lines.marks_path(engine.plan.roots.workspace)
     try:
         found = _marked(str(place), _state(place))
     except MemoryTuiError as error:
-        return [Row("here", error.message, "bad")], here
+        return [Statement("here", error.message, "bad")], here
     except OSError:
         found = recalled_lines.Marks()
     lines = found.lines.get(page.path, frozenset()) | here
     rows = []
     if page.path in found.last:
         last = f"last {datetime.fromtimestamp(found.last[page.path]):%Y-%m-%d %H:%M}"
-        rows.append(Row("here", f"{plural(len(lines), 'line')} recalled by your questions, {last}"))
+        rows.append(Statement("here", f"{plural(len(lines), 'line')} recalled by your questions, {last}"))
     elif here:
-        rows.append(Row("here", f"{plural(len(here), 'line')} recalled since the app was opened"))
+        rows.append(Statement("here", f"{plural(len(here), 'line')} recalled since the app was opened"))
     if found.unread:
-        rows.append(Row("", f"{plural(found.unread, 'line')} of the record of your recalls could not be read", "warn"))
+        rows.append(
+            Statement("", f"{plural(found.unread, 'line')} of the record of your recalls could not be read", "warn")
+        )
     return rows, lines
 
 
@@ -360,7 +364,7 @@ def _write(workspace: Path, spans: tuple[Span, ...], at: float) -> str:
     from memory_tui.recalls import recalled_lines
 
     try:
-        recalled_lines.append(recalled_lines.place(workspace), spans, at)
+        recalled_lines.append(recalled_lines.marks_path(workspace), spans, at)
     except OSError as error:
         return f"The marks of this answer last until the app is closed: {error.strerror or error}."
     except MemoryTuiError as error:

@@ -19,8 +19,10 @@ from memory_tui.workspace.root_state import RootState
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileRow, Item, Status
+    from memory_tui.engine.status import FileRow, Status
     from memory_tui.providers.serving import Who
+    from memory_tui.source.note_state import FileState
+    from memory_tui.workspace.scan import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def size_word(size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class PartStatus:
     """One part of the machinery: its name in words, whether it works, and why not."""
 
     words: str
@@ -111,18 +113,20 @@ class Facts:
     on_disk: int
     fresh: int
     rows: tuple[FileRow, ...]
-    pending: tuple[Item, ...]
-    failed: tuple[Item, ...]
-    left_out: tuple[Item, ...]
-    vector: Health
-    text: Health
+    pending: tuple[FileState, ...]
+    failed: tuple[FileState, ...]
+    left_out: tuple[LeftOut, ...]
+    vector: PartStatus
+    text: PartStatus
     who: Who
-    provider: Health
+    provider: PartStatus
     requested: str
     model: str
     watching: bool
     watch_detail: str
     index_file: str
+    index_moved: bool
+    """Whether that is a temporary file, because the index cannot be written in its own place."""
     index_bytes: int
     cached: int
     config: str
@@ -222,16 +226,17 @@ def gather(engine: Engine) -> Facts:
         failed=(*status.freshness.failed, *status.freshness.unsettled, *status.freshness.missing),
         left_out=status.freshness.left_out,
         vector=_vector(status),
-        text=Health("fts5", bool(status.fts["available"]), str(status.fts["engine"])),
+        text=PartStatus("fts5", status.fts.available, status.fts.engine),
         who=who,
-        provider=Health(who.label, who.fine, who.detail if who.fine else who.reason),
+        provider=PartStatus(who.label, who.fine, who.detail if who.fine else who.reason),
         requested=f"{status.requested_provider} ({status.provider_origin})",
         model=who.model or status.model,
         watching=status.watching,
         watch_detail=status.watch_detail,
         index_file=status.db_path,
+        index_moved=status.db_path != os.path.realpath(engine.plan.index),
         index_bytes=status.db_bytes,
-        cached=int(status.cache["entries"]),
+        cached=status.cache.entries,
         config=status.config_path,
         agent=status.agent_id,
         agents=status.agents,
@@ -269,13 +274,13 @@ def _aging(engine: Engine) -> Aging:
     )
 
 
-def _vector(status: Status) -> Health:
+def _vector(status: Status) -> PartStatus:
     if status.chunks and not status.embedded:
-        return Health("no vectors", True, "nothing is embedded")
-    dims = f" {status.vector['dims']}d" if status.vector["dims"] else ""
-    engine = str(status.vector["engine"])
+        return PartStatus("no vectors", True, "nothing is embedded")
+    dims = f" {status.vector.dims}d" if status.vector.dims else ""
+    engine = status.vector.engine
     # sqlite-vec may work and still have nothing to do: small indexes have no vec0 table.
-    return Health(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
+    return PartStatus(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
 
 
 def _mode(status: Status) -> Mode:

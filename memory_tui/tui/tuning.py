@@ -246,14 +246,14 @@ def stepped(knob: Knob, value: Scalar, direction: int, *, fine: bool = False) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlaceChange:
     """How a chunk's place differs from the baseline: `mark` is =, +2, -1, new, out or empty."""
 
     mark: str
     was: int | None = None
 
 
-def changes(now: Trace, before: Trace) -> dict[int, Change]:
+def changes(now: Trace, before: Trace) -> dict[int, PlaceChange]:
     """For each chunk (rowid) that is recalled now or was before, what became of it."""
     old = {candidate.chunk.rowid: place for place, candidate in enumerate(before.recalled, 1)}
     new = {candidate.chunk.rowid: place for place, candidate in enumerate(now.recalled, 1)}
@@ -261,16 +261,16 @@ def changes(now: Trace, before: Trace) -> dict[int, Change]:
     for rowid, place in new.items():
         was = old.get(rowid)
         if was is None:
-            found[rowid] = Change("new")
+            found[rowid] = PlaceChange("new")
         else:
-            found[rowid] = Change("=" if was == place else f"{was - place:+d}", was)
+            found[rowid] = PlaceChange("=" if was == place else f"{was - place:+d}", was)
     for rowid, was in old.items():
         if rowid not in new:
-            found[rowid] = Change("out", was)
+            found[rowid] = PlaceChange("out", was)
     return found
 
 
-def summary(marks: dict[int, Change]) -> str:
+def summary(marks: dict[int, PlaceChange]) -> str:
     """`2 up, 1 down, 1 new, 2 out, 2 same`."""
     counts = {"up": 0, "down": 0, "new": 0, "out": 0, "same": 0}
     for change in marks.values():

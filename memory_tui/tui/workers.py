@@ -1,26 +1,27 @@
-"""Workers run engine calls on threads; each job posts messages to the app."""
+"""Workers run engine calls on threads, for coroutines of the screen that wait for them."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
+from textual.dom import DOMNode
 from textual.message import Message
+from textual.worker import Worker
 
-from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event
 
 if TYPE_CHECKING:
     from textual.app import App
 
     from memory_tui.engine.engine import Engine
-    from memory_tui.index.connections import Cancel
-    from memory_tui.search.evidence import Evidence
-    from memory_tui.search.trace import ChunkRef
-    from memory_tui.tui.note_page import Page
     from memory_tui.tui.state import Facts
 
 
@@ -49,46 +50,7 @@ class FactsArrived(Message):
 
 @dataclass
 class EventsArrived(Message):
-    """Engine events wait in the bridge."""
-
-
-@dataclass
-class Gathered(Message):
-    """What request `number` found out, or why it could not."""
-
-    number: int
-    evidence: Evidence | None
-    error: MemoryTuiError | None
-
-
-@dataclass
-class PageRead(Message):
-    """The note of request `number`, ready to show, or why it cannot be."""
-
-    number: int
-    page: Page | None
-    error: MemoryTuiError | None
-
-
-@dataclass
-class Done(Message):
-    """What work of `kind` under `number` returned, or why it could not be done."""
-
-    kind: str
-    number: int
-    value: object
-    error: MemoryTuiError | None = None
-
-
-@dataclass
-class Worked(Message):
-    """News of request `number` of some `kind`: `value` on the way, its result when `done`, or why there is none."""
-
-    kind: str
-    number: int
-    value: object
-    done: bool
-    error: MemoryTuiError | None = None
+    """Engine events wait to be fetched."""
 
 
 @dataclass
@@ -98,6 +60,9 @@ class Told(Message):
     text: str
 
 
+T = TypeVar("T")
+P = ParamSpec("P")
+
 Opener = Callable[[Callable[[Event], None]], "Engine"]
 """Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
 
@@ -105,16 +70,70 @@ Tell = Callable[[object], None]
 """Tells the app what work has come to so far (None: nothing new). Raises Cancelled when nobody wants it any more."""
 
 
-def _chunks(engine: Engine, path: str) -> Sequence[ChunkRef]:
-    """The chunks of a note; none while there is no index to ask, because the note can be read all the same."""
-    try:
-        return engine.queries.chunks_of(path)
-    except IndexUnavailable:
-        return ()
+class Owner(Protocol):
+    """A view, a part of one, or the app, as far as a task knows it."""
+
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why a task came to nothing."""
+
+    def update_hints(self) -> None:
+        """Bring the key hints up to date."""
 
 
-class Bridge:
-    """Runs the engine's slow calls beside the app. Its methods return at once; only the app's thread calls them."""
+S = TypeVar("S", bound=Owner)
+
+
+def task(
+    group: str, *, exclusive: bool = True
+) -> Callable[[Callable[Concatenate[S, P], Coroutine[Any, Any, None]]], Callable[Concatenate[S, P], None]]:
+    """Make a coroutine a task of its view, which a call starts and nobody waits for.
+
+    Where it is `exclusive` a newer one of the same group and view takes its place. What it raises is said.
+    """
+
+    def decorate(
+        method: Callable[Concatenate[S, P], Coroutine[Any, Any, None]],
+    ) -> Callable[Concatenate[S, P], None]:
+        @wraps(method)
+        def start(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+            async def guarded() -> None:
+                try:
+                    await method(self, *args, **kwargs)
+                except Cancelled:
+                    return
+                except MemoryTuiError as error:
+                    self.refused(error)
+                self.update_hints()
+
+            node: DOMNode = node_of(self)
+            _started: Worker[None] = node.run_worker(guarded, group=group, exclusive=exclusive)
+
+        return cast("Callable[Concatenate[S, P], None]", start)
+
+    return decorate
+
+
+def node_of(owner: object) -> DOMNode:
+    """The node whose tasks end with it: the owner itself, or the view of which it is a part."""
+    return owner if isinstance(owner, DOMNode) else cast("DOMNode", owner.view)  # type: ignore[attr-defined]
+
+
+def stop(owner: object, group: str) -> None:
+    """End the tasks of `group`; nobody wants their answers any more."""
+    node = node_of(owner)
+    node.workers.cancel_group(node, group)
+
+
+END = object()
+
+
+class Jobs:
+    """Runs the engine's slow calls on worker threads; only the app's thread calls its methods.
+
+    `run`, `write` and `parts` are for tasks: never wait for them in the handler of a message or an action, because
+    the next keys of the screen would wait too. A task that is cancelled hears nothing more, and its thread ends when
+    it next tells something.
+    """
 
     def __init__(self, app: App[int], opener: Opener) -> None:
         self._app = app
@@ -124,10 +143,8 @@ class Bridge:
         self._events: deque[Event] = deque(maxlen=5000)
         self._announced = False
         self._jobs = 0
-        self.writes = 0
-        """How many changes of notes were begun; each has a name of its own, so that none replaces another."""
-        self._newest: defaultdict[str, int] = defaultdict(int)
-        self._cancel: Cancel | None = None
+        self._awaited = 0
+        self._newest = 0
         self._closed = False
         self._facts_running = False
         self._facts_wanted = False
@@ -154,7 +171,7 @@ class Bridge:
 
     def open(self) -> None:
         """Open the engine and start it; EngineOpened or EngineRefused follows."""
-        opener, number = self._opener, self._next("facts")
+        opener, number = self._opener, self._next()
 
         def hear(event: Event) -> None:
             # An engine that is being closed may still have something to say; it is not about the new one.
@@ -181,13 +198,11 @@ class Bridge:
                 self._app.post_message(EngineRefused(error))
 
         self._facts_running = True
-        self._run(job, "open")
+        self._start(job)
 
     def reopen(self, opener: Opener) -> None:
         """Close the engine and open another one; what the first one was still asked is not answered any more."""
         engine, self._engine, self._opener = self._engine, None, opener
-        for kind in self._newest:
-            self._next(kind)
         with self._lock:
             self._events.clear()
 
@@ -195,7 +210,7 @@ class Bridge:
             if engine is not None:
                 engine.close()
 
-        self._run(job, "close")
+        self._start(job)
         self.open()
 
     def close(self) -> None:
@@ -206,13 +221,13 @@ class Bridge:
         if engine is not None:
             engine.close()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Gather facts; FactsArrived follows. Calls while that runs lead to one more run, not to a queue."""
         if self._engine is None or self._facts_running:
             self._facts_wanted = self._engine is not None
             return
         self._facts_running, self._facts_wanted = True, False
-        engine, number = self._engine, self._next("facts")
+        engine, number = self._engine, self._next()
 
         def job() -> None:
             from memory_tui.tui.state import gather
@@ -224,149 +239,144 @@ class Bridge:
             except MemoryTuiError as error:
                 self._app.post_message(FactsArrived(number, None, error))
 
-        self._run(job, "facts")
+        self._start(job)
 
-    def looked(self) -> None:
-        """FactsArrived was handled; look again when somebody asked meanwhile."""
+    def refreshed(self) -> None:
+        """FactsArrived was handled; gather them once more when somebody asked meanwhile."""
         self._facts_running = False
         if self._facts_wanted:
-            self.look()
+            self.refresh()
 
-    def ask(self, query: str) -> int:
-        """Gather evidence for `query`; Gathered follows, unless a newer question comes first."""
-        number = self._next("search")
-        engine = self._engine
-        if self._cancel is not None:
-            self._cancel.cancel()
-        if engine is None:
-            return number
-        from memory_tui.index.connections import Cancel
+    def current(self, number: int) -> bool:
+        """Whether facts of request `number` are the newest ones; those of an engine that was left are not."""
+        return number == self._newest
 
-        cancel = self._cancel = Cancel()
+    def _next(self) -> int:
+        self._newest += 1
+        return self._newest
 
-        def job() -> None:
-            if number != self._newest["search"]:
-                return
-            try:
-                self._app.post_message(Gathered(number, engine.queries.gather(query, cancel), None))
-            except Cancelled:
-                return
-            except MemoryTuiError as error:
-                self._app.post_message(Gathered(number, None, error))
+    # --- for tasks -----------------------------------------------------------------------------------------------
 
-        self._run(job, "search")
-        return number
+    async def run(self, work: Callable[[Engine], T], stop: Callable[[], object] | None = None) -> T:
+        """Do `work` on a worker thread and return what it returns; `stop` is called when nobody waits any more.
 
-    def read(self, path: str) -> int:
-        """Read the note `path`; PageRead follows, for a long note first with its head."""
-        number = self._next("page")
-        engine = self._engine
-
-        def job() -> None:
-            from memory_tui.tui.note_page import head_of, make_page
-
-            if engine is None or number != self._newest["page"]:
-                return
-            try:
-                document = engine.notes.read(path)
-                head = head_of(document)
-                if head is not None:
-                    self._app.post_message(PageRead(number, head, None))
-                self._app.post_message(PageRead(number, make_page(document, _chunks(engine, path)), None))
-            except MemoryTuiError as error:
-                self._app.post_message(PageRead(number, None, error))
-
-        self._run(job, "page")
-        return number
-
-    def work(self, kind: str, work: Callable[[Engine], object]) -> int:
-        """Do `work` on a worker thread; Done follows with what it returns or raises, unless newer of its kind begins.
-
-        `work` gets the engine and touches no widget.
+        Raises what it raises; Cancelled without an engine.
         """
-        number = self._next(kind)
-        engine = self._engine
+        engine, gone = self._opened(), threading.Event()
 
-        def job() -> None:
-            if engine is None or number != self._newest[kind]:
-                return
-            try:
-                self._app.post_message(Done(kind, number, work(engine)))
-            except Cancelled:
-                return
-            except MemoryTuiError as error:
-                self._app.post_message(Done(kind, number, None, error))
-
-        self._run(job, kind)
-        return number
-
-    def follow(self, kind: str, run: Callable[[Tell], object]) -> int:
-        """Do `run` on a worker thread; Worked follows for what it tells on the way, and for its result or error.
-
-        A newer request of the same kind stops it, as `drop` does: at the latest when it next tells something.
-        """
-        number = self._next(kind)
-
-        def wanted() -> None:
-            if self._closed or number != self._newest[kind]:
+        def job() -> T:
+            if gone.is_set() or self._closed:
                 raise Cancelled
+            return work(engine)
+
+        with self._wanted(gone, stop):
+            return await asyncio.shield(self._thread(job))
+
+    async def attempt(
+        self, work: Callable[[Engine], T], *, write: bool = False, stop: Callable[[], object] | None = None
+    ) -> T | MemoryTuiError:
+        """Do `work` as `run` does, or as `write` does; what goes wrong is returned, not raised."""
+        try:
+            return await (self.write(work) if write else self.run(work, stop))
+        except Cancelled:
+            raise
+        except MemoryTuiError as error:
+            return error
+
+    async def write(self, work: Callable[[Engine], T]) -> T:
+        """Do `work` as `run` does, to its end, whether or not somebody still waits for it."""
+        engine = self._opened()
+        with self._wanted(threading.Event()):
+            return await asyncio.shield(self._thread(lambda: work(engine)))
+
+    async def parts(self, work: Callable[[Tell], object]) -> AsyncIterator[Any]:
+        """Do `work` on a worker thread; yields what it tells on the way, then what it returns.
+
+        Raises what it raises.
+        """
+        loop, gone = asyncio.get_running_loop(), threading.Event()
+        told: asyncio.Queue[object] = asyncio.Queue()
 
         def tell(value: object) -> None:
-            wanted()
+            if gone.is_set() or self._closed:
+                raise Cancelled
             if value is not None:
-                self._app.post_message(Worked(kind, number, value, False))
+                loop.call_soon_threadsafe(told.put_nowait, value)
+
+        def job() -> object:
+            tell(None)
+            return work(tell)
+
+        with self._wanted(gone):
+            done = self._thread(job)
+            done.add_done_callback(lambda _: told.put_nowait(END))
+            while (value := await told.get()) is not END:
+                yield value
+            yield done.result()
+
+    async def rest(self, seconds: float) -> None:
+        """Wait until keys rest for `seconds`; a newer task of the same group begins again."""
+        with self._wanted(threading.Event()):
+            await asyncio.sleep(seconds)
+
+    def report(self, work: Callable[[], str | None]) -> None:
+        """Do `work` on a worker thread, to its end, and show the sentence it returns, or its error."""
 
         def job() -> None:
             try:
-                wanted()
-                self._app.post_message(Worked(kind, number, run(tell), True))
-            except Cancelled:
-                return
+                sentence = work() or ""
             except MemoryTuiError as error:
-                self._app.post_message(Worked(kind, number, None, True, error))
+                sentence = f"{error.message} {error.next_step}"
+            self._app.post_message(Told(sentence.strip()))
 
-        self._run(job, kind)
-        return number
+        self._start(job)
 
-    def drop(self, kind: str) -> None:
-        """Nobody wants the newest request of `kind` any more."""
-        self._next(kind)
+    def _opened(self) -> Engine:
+        if self._engine is None:
+            raise Cancelled
+        return self._engine
 
-    def current(self, kind: str, number: int) -> bool:
-        """Whether request `number` is still the newest of its kind; answers to older ones are dropped."""
-        return self._newest[kind] == number
+    @contextmanager
+    def _wanted(self, gone: threading.Event, stop: Callable[[], object] | None = None) -> Iterator[None]:
+        """While inside, a task waits; afterwards its thread finds it `gone`."""
+        self._awaited += 1
+        try:
+            yield
+        except asyncio.CancelledError:
+            if stop is not None:
+                stop()
+            raise
+        finally:
+            gone.set()
+            self._awaited -= 1
 
-    def tell(self, work: Callable[[], str]) -> None:
-        """Do `work` on a worker thread and show the sentence it returns, or its error."""
+    def _start(self, job: Callable[[], None]) -> None:
+        """Do `job` on a worker thread, to its end; nobody waits for it, but what it fails by ends the app."""
+        running = self._thread(job)
 
-        def job() -> None:
+        async def waited() -> None:
+            await asyncio.shield(running)
+
+        _started: Worker[None] = self._app.run_worker(waited, group="jobs")
+
+    def _thread(self, job: Callable[[], T]) -> asyncio.Future[T]:
+        with self._lock:
+            self._jobs += 1
+
+        def counted() -> T:
             try:
-                said = work()
-            except MemoryTuiError as error:
-                said = f"{error.message} {error.next_step}"
-            self._app.post_message(Told(said.strip()))
+                return job()
+            finally:
+                with self._lock:
+                    self._jobs -= 1
 
-        self._run(job, "tell")
-
-    def _next(self, kind: str) -> int:
-        self._newest[kind] += 1
-        return self._newest[kind]
+        running = asyncio.get_running_loop().run_in_executor(None, counted)
+        # What a job raises that nobody waits for is no error of the app.
+        running.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return running
 
     @property
     def busy(self) -> bool:
         """Whether a job is under way, or news wait to be fetched."""
         with self._lock:
-            return self._jobs > 0 or self._announced
-
-    def _run(self, job: Callable[[], None], group: str) -> None:
-        def counted() -> None:
-            try:
-                job()
-            finally:
-                with self._lock:
-                    self._jobs -= 1
-
-        with self._lock:
-            self._jobs += 1
-        # Not exclusive: that would not stop a thread, and numbers tell which answers are wanted.
-        self._app.run_worker(counted, group=group, thread=True)
+            return self._jobs > 0 or self._awaited > 0 or self._announced

@@ -21,9 +21,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from memory_tui.config.places import own_path
-from memory_tui.core import atomic
+from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
-from memory_tui.index import locks
 from memory_tui.search.trace import ChunkRef
 from memory_tui.workspace.notes import Document
 
@@ -226,7 +225,7 @@ def _alone(path: Path) -> Iterator[None]:
     """Keep other processes from editing the notebook meanwhile. Raises LabelError."""
     try:
         atomic.make_folder(path.parent, 0o777)
-        held = locks.wait_for(path, threading.Event())
+        held = locks.wait_for(path)
     except IndexBusy as error:
         raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error
     except (OSError, IndexUnavailable) as error:

@@ -50,7 +50,7 @@ async def on_screen(options: Options) -> None:
 
     app = MemoryApp(lambda listener: Engine.open(options, listener))
     async with app.run_test(size=(120, 36)) as pilot:
-        while app.facts is None or app.progress is not None or app.bridge.busy:
+        while app.facts is None or app.progress is not None or app.jobs.busy:
             await pilot.pause(0.02)
         ticker = Ticker()
         await asyncio.sleep(1)
@@ -63,7 +63,7 @@ async def on_screen(options: Options) -> None:
             view = app.screen
             assert isinstance(view, InboxView)
             if what == "looks again":
-                view.look()
+                view.examine()
             while not view.resting:
                 await asyncio.sleep(0.01)
             longest, median = ticker.lap()

@@ -238,7 +238,7 @@ def local(model: Path) -> None:
     import numpy as np
 
     from memory_tui.providers.provider_options import ProviderSettings
-    from memory_tui.providers.wires.local import SCRIPT, Local
+    from memory_tui.providers.wires.llama_process import SCRIPT, Local
 
     provider = Local(ProviderSettings("local", model_path=str(model)))
     recorded = json.loads((HERE.parent / "providers" / "embed_reference.json").read_text("utf-8"))

@@ -77,13 +77,13 @@ async def in_process(workspace: Path, index: Path) -> None:
             last = now
 
     async with app.run_test(size=(120, 36)) as pilot:
-        while app.facts is None or app.progress is not None or app.bridge.busy:
+        while app.facts is None or app.progress is not None or app.jobs.busy:
             await pilot.pause(0.02)
         view = app.screen
         assert isinstance(view, BrowseView)
         ticker = asyncio.create_task(tick())
         view.go_to("memory/big.md")
-        while view.reader.page is None or view.reader.page.path != "memory/big.md" or not view.reader.page.whole:
+        while not view.pane.shows("memory/big.md") or not view.pane.reader.page.whole:
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)
         ticker.cancel()
@@ -100,22 +100,22 @@ async def promoting(workspace: Path, index: Path) -> None:
     app = MemoryApp(lambda listener: Engine.open(options, listener))
     times = []
     async with app.run_test(size=(120, 36)) as pilot:
-        while app.facts is None or app.engine is None or app.progress is not None or app.bridge.busy:
+        while app.facts is None or app.engine is None or app.progress is not None or app.jobs.busy:
             await pilot.pause(0.02)
         engine, view = app.engine, app.screen
         assert isinstance(view, BrowseView)
         path = "memory/0000.md"
         view.go_to(path, 1)
-        while view.reader.page is None or view.reader.page.path != path:
+        while not view.pane.shows(path):
             await asyncio.sleep(0.01)
-        view.reader.focus()
-        while app.focused is not view.reader:
+        view.pane.reader.focus()
+        while app.focused is not view.pane.reader:
             await asyncio.sleep(0.01)
-        marked = [line for line, text in enumerate(view.reader.page.lines, 1) if "zzquux" in text]
+        marked = [line for line, text in enumerate(view.pane.reader.page.lines, 1) if "zzquux" in text]
         for line in marked:
-            view.reader.go_to_line(line)
-            word = view.reader.page.lines[line - 1].split()[1]
-            view.do_promote()
+            view.pane.reader.go_to_line(line)
+            word = view.pane.reader.page.lines[line - 1].split()[1]
+            view.actions.do_promote()
             while not isinstance(app.screen, Preview):
                 await asyncio.sleep(0.01)
             began = time.perf_counter()
@@ -128,7 +128,7 @@ async def promoting(workspace: Path, index: Path) -> None:
             while not await asyncio.to_thread(found):
                 await asyncio.sleep(0.005)
             times.append((time.perf_counter() - began) * 1000)
-            while app.bridge.busy:
+            while app.jobs.busy:
                 await asyncio.sleep(0.01)
     show(
         "a confirmed promote to its being searchable, median ms",

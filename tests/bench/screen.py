@@ -170,7 +170,7 @@ async def at_rest(app) -> None:
     while quiet < 5:
         await asyncio.sleep(0.01)
         view = app.screen
-        quiet = 0 if app.bridge.busy or view.message_queue_size else quiet + 1
+        quiet = 0 if app.jobs.busy or view.message_queue_size else quiet + 1
 
 
 async def working(workspace: Path, index: Path) -> None:

@@ -212,9 +212,9 @@ def after_a_save(folder: Path, index: str) -> None:
     scanner, named = Scanner(roots), {str(folder / "memory" / "000" / "note-7.md")}
 
     def look() -> None:
-        scanner.name(named)
-        seen = scanner.first(store)
-        scanner.keep(store, compare(seen, store.known(), roots=roots))
+        scanner.mark_changed(named)
+        seen = scanner.scan(store)
+        scanner.rely_on_last(store, compare(seen, store.known(), roots=roots))
 
     look()
     ours, floor = interleaved(look, lambda: bare(folder))

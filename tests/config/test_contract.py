@@ -159,7 +159,7 @@ def test_the_order_of_keys_is_openclaws(
         tree = json.loads(json.dumps(FILES["a proxy for everything"]))
         tree["agents"]["defaults"]["memorySearch"].update(section)
         found = settings(asked(tree)).with_shared("openai")
-        wire = registry._WIRES["openai"](found)
+        wire = registry.row("openai").wire(found)
         return wire.auth[0]["Authorization"].removeprefix("Bearer ") if wire.auth else ""
 
     assert key({}) == "sk-of-the-proxy"

@@ -19,14 +19,11 @@ from memory_tui.approval import Consents
 from memory_tui.config import config_write
 from memory_tui.core import atomic
 from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError
+from memory_tui.core.locks import WriterLock, holder
 from memory_tui.curate import journal, recover
 from memory_tui.curate.changes import Change, FileChange, Unfinished
 from memory_tui.curate.curator import Curator
-from memory_tui.inbox.decisions import Decisions
-from memory_tui.inbox.entries import Place, Suggestion
-from memory_tui.index.locks import WriterLock, holder
 from memory_tui.openclaw import session_note
-from memory_tui.openclaw.sessions import State
 from memory_tui.recalls import recall_log
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
@@ -328,12 +325,6 @@ def _session(folder: Path) -> object:
     return session_note.save(folder, ended, "user: hello", "hello")
 
 
-def _flush_marks(folder: Path) -> State:
-    state = State("main")
-    state.path = folder / "state" / "flush-main.json"
-    return state
-
-
 def _files(folder: Path) -> dict[str, str]:
     """All files by name, without locks and what cannot be foretold: times and numbers of processes."""
     return {
@@ -341,10 +332,6 @@ def _files(folder: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.name.endswith((".lock", ".part"))
     }
-
-
-def _one(name: str) -> Suggestion:
-    return Suggestion("exact duplicate", Place("MEMORY.md", 1, 1, name), "said twice", ("delete",), name)
 
 
 Write = Callable[[Path], object]
@@ -359,17 +346,7 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
         lambda at: Consents(at, at / "consent").revoke(),
         lambda at: [made.host for made in Consents(at, at / "consent").every()],
     ),
-    "a decision": (
-        lambda at: Decisions(at / "journal").keep(_one("first")),
-        lambda at: Decisions(at / "journal").snooze(_one("second"), NOW),
-        lambda at: Decisions(at / "journal").decided(),
-    ),
     "a label": (lambda at: _label(at, "first?"), _label, lambda at: judgments.load(_labels(at))),
-    "flush marks": (
-        None,
-        lambda at: _flush_marks(at).done("session", 3),
-        lambda at: _flush_marks(at).merged("session", None).flushed_in,
-    ),
     "a session note": (None, _session, lambda at: _files(at / "memory")),
     "a configuration": (None, _write_config, lambda at: config_write.read(_config(at))),
     "a configuration changed": (

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from memory_tui.core.errors import WorkspaceError
-from memory_tui.core.tokens import and_query
+from memory_tui.core.tokens import WORD, and_query
 from memory_tui.demo.demo import SUGGESTED, labelled_queries, materialize
 from memory_tui.workspace.chunking import chunk_text
 
@@ -156,7 +156,9 @@ def test_and_joined_keywords_find_nothing_for_the_suggested_questions(sample):
         table.executemany("INSERT INTO chunks VALUES (?)", [(chunk.text,) for chunk in chunk_text(text)])
 
     def hits(question: str) -> int:
-        return table.execute("SELECT count(*) FROM chunks WHERE chunks MATCH ?", (and_query(question)[1],)).get
+        return table.execute(
+            "SELECT count(*) FROM chunks WHERE chunks MATCH ?", (and_query(WORD.findall(question)),)
+        ).get
 
     labelled = {query.query: query for query in labelled_queries(TODAY)}
     assert 4 <= len(SUGGESTED) <= 6

@@ -16,8 +16,8 @@ import pytest
 from memory_tui import plan
 from memory_tui.cli.main import main
 from memory_tui.config import places
+from memory_tui.core import locks
 from memory_tui.demo import demo
-from memory_tui.index import locks
 from memory_tui.plan import Options
 from memory_tui.tune.config_patch import patch
 

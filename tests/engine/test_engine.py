@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from memory_tui.core import events
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError, PathRefused
 from memory_tui.engine.engine import Engine
-from memory_tui.index.connections import Cancel
 from memory_tui.plan import Options
 from memory_tui.search.trace import EmptyIndex
 from tests.support.waiting import LONG
@@ -168,8 +168,8 @@ def test_files_have_states_days_and_chunks(engine: Engine, workspace: Path) -> N
 
 def test_a_cancelled_search_stops(engine: Engine) -> None:
     engine.indexer.sync()
-    cancel = Cancel()
-    cancel.cancel()
+    cancel = Stop()
+    cancel.set()
     with pytest.raises(Cancelled):
         engine.queries.gather("router", cancel)
 
@@ -224,7 +224,7 @@ def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, 
                     trace = asked.queries.rank(evidence, asked.plan.with_profile(profile))
                     answers.append((once and vec0 == "on", query, profile, trace))
                     found = int((~np.isnan(evidence.cosine)).sum())  # type: ignore[operator, arg-type]
-                    assert (found < 1000) == (once and vec0 == "on" and asked.status().vector["available"])
+                    assert (found < 1000) == (once and vec0 == "on" and asked.status().vector.available)
     third = len(answers) // 3
     for (_, query, profile, whole), *others in zip(
         answers[:third], answers[third : 2 * third], answers[2 * third :], strict=True

@@ -15,8 +15,8 @@ import pytest
 
 from memory_tui.core import events
 from memory_tui.core.errors import IndexUnavailable
+from memory_tui.core.locks import Keeping
 from memory_tui.engine.engine import Engine
-from memory_tui.index.locks import Keeping
 from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
@@ -381,6 +381,35 @@ def test_a_reader_is_told_what_another_process_indexed(
     Path(options.index or "").unlink()
     heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and len(heard.events) > count)
     heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
+
+
+def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(
+    engine: Engine, options: Options, heard: Heard, workspace: Path
+) -> None:
+    with Engine.open(options) as writer:
+        writer.indexer.sync()
+        engine.start()
+        assert engine.queries.gather("gardens").texts
+        assert engine.indexer.writer.wait_idle(LONG)
+        for number in range(3):
+            (workspace / "memory" / f"new{number}.md").write_text("a zebra")
+            count = len([event for event in heard.events if isinstance(event, events.IndexChanged)])
+            writer.indexer.sync()
+            # Whoever reads the status knows of the change; whoever asked before does not.
+            assert engine.status().chunks == 13 + number
+            heard.wait_for(lambda _: sum(isinstance(e, events.IndexChanged) for e in heard.events) > count)  # noqa: B023
+
+
+def test_a_sync_that_finds_everything_done_tells_who_did_it(
+    engine: Engine, options: Options, heard: Heard, workspace: Path
+) -> None:
+    engine.indexer.sync()
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    with Engine.open(options) as writer:
+        writer.indexer.sync()
+    assert not any(isinstance(event, events.IndexChanged) for event in heard.events)
+    assert engine.indexer.sync().indexed == 0
+    assert any(isinstance(event, events.IndexChanged) for event in heard.events)
 
 
 def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Path, heard: Heard) -> None:

@@ -13,7 +13,7 @@ import pytest
 from memory_tui.index.embedding import BATCH
 from memory_tui.index.store import Store
 from memory_tui.providers.wires.scripted import hash_vector
-from memory_tui.search.corpus import Corpus, cosines, cosines_vec0
+from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
 from tests.support.index import Memory, integrity, text_of
 from tests.support.paths import ROOT
 
@@ -66,7 +66,9 @@ def whole(store: Store) -> None:
     if store.vec0_dims():
         corpus = Corpus.load(store)
         query = hash_vector("note about line")
-        np.testing.assert_allclose(cosines_vec0(store, corpus, query, 4096), cosines(corpus, query), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(
+            cosines_of_nearest(store, corpus, query, 4096), cosines(corpus, query), rtol=0, atol=1e-6
+        )
 
 
 @pytest.fixture
@@ -146,5 +148,5 @@ def test_a_reader_is_not_disturbed_by_a_writer_that_dies(notes, tmp_path):
     (notes / "memory" / "00.md").write_text("changed")
     assert write_until(notes, index, "_put_file:1") == -signal.SIGKILL
     assert corpus.refresh(reader).generation >= corpus.generation
-    assert reader.match_raw("changed")[0].size == 0
+    assert reader.words.match(["changed"], "plain", "all")[0].size == 0
     reader.close()

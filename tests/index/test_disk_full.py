@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from memory_tui.core.errors import IndexUnavailable
 from memory_tui.engine.engine import Engine
 from memory_tui.index import index_file
 from memory_tui.plan import Options
+from memory_tui.tui.state import gather
+from memory_tui.tui.widgets.status_bars import statements
+from tests.support.waiting import LONG
 
 NOTES = 12
 
@@ -160,6 +164,48 @@ def test_without_any_disk_the_index_is_kept_in_memory(
         assert str(disk) in error.value.message
         assert "MB left" in error.value.message
         assert error.value.next_step
+
+
+@pytest.fixture
+def displaced(notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+    """Options of an index for which its own disk has no room."""
+    (disk / "i").mkdir()
+    fill(disk, 0)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(index_file, "_MEMORY", ())
+    return Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
+
+
+def test_a_temporary_index_goes_with_the_app_that_kept_it(displaced: Options, tmp_path: Path) -> None:
+    with Engine.open(displaced) as engine:
+        engine.start()
+        assert engine.indexer.writer.wait_idle(LONG)
+        facts = gather(engine)
+        assert facts.index_moved
+        assert "index in a temporary place" in " ".join(part.long for part in statements(facts, None))
+        assert list((tmp_path / "temporary").rglob("*.sqlite"))
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_temporary_index_goes_when_its_own_place_has_room_or_a_day_has_passed(
+    displaced: Options, disk: Path, tmp_path: Path
+) -> None:
+    with Engine.open(displaced) as engine:
+        engine.indexer.catch_up()
+    [temporary] = (tmp_path / "temporary").rglob("*.sqlite")
+    # One of another workspace, used now, and one that nobody has written for two days.
+    for name, age in (("0123456789abcdef.sqlite", 2 * 86_400), ("fedcba9876543210.sqlite", 0)):
+        other = temporary.with_name(name)
+        other.write_bytes(temporary.read_bytes())
+        os.utime(other, (time.time() - age, time.time() - age))
+    (disk / "filler").unlink()
+    Path(displaced.index or "").touch(mode=0o600)
+    with Engine.open(displaced) as engine:
+        engine.indexer.sync()
+        assert engine.status().db_path == displaced.index
+        assert engine.queries.search("number7").recalled
+    assert [path.name for path in temporary.parent.iterdir()] == ["fedcba9876543210.sqlite"]
 
 
 def test_an_agent_is_answered_while_the_disk_is_full(notes: Path, disk: Path, run: Callable) -> None:

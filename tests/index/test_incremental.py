@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_tui.engine.scanner import Scanner
-from memory_tui.index.freshness import compare, difference
+from memory_tui.index.freshness import compare
 from memory_tui.index.store import Store
 from memory_tui.index.sync import sync
+from memory_tui.source.note_state import difference
 from memory_tui.workspace.roots import scan
 from memory_tui.workspace.scan import MAX_BYTES, Scan
 from tests.support.index import Memory
@@ -174,13 +175,13 @@ def test_a_look_at_what_was_named_agrees_with_a_look_at_everything(every, extra,
             for step in some:
                 done(memory, step)
             now = everything_at(memory.folder)
-            scanner.name(told_of(before, now))
-            seen = scanner.first(memory.store)
+            scanner.mark_changed(told_of(before, now))
+            seen = scanner.scan(memory.store)
             seen_alike(memory, seen, scan(memory.roots))
             sync(memory.store, memory.roots, None, memory.settings, seen, accept_shrink=True)
-            again = scanner.again(memory.store)
+            again = scanner.rescan(memory.store)
             seen_alike(memory, again, scan(memory.roots))
-            scanner.keep(memory.store, compare(again, memory.store.known(), roots=memory.roots))
+            scanner.rely_on_last(memory.store, compare(again, memory.store.known(), roots=memory.roots))
             before = now
         memory.store.close()
     finally:

@@ -13,7 +13,7 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.index import index_write, mass_deletion
 from memory_tui.index.freshness import compare
 from memory_tui.index.mass_deletion import MANY
-from memory_tui.index.store import FileRow
+from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.scan import Found, Scan
@@ -109,7 +109,7 @@ def test_a_rebuild_waits_for_notes_that_are_held(memory):
     report = memory.sync()
     assert not report.rebuilt
     assert report.postponed == "10 indexed notes are out of reach"
-    assert memory.store.match_raw("note")[0].size == 10
+    assert memory.store.words.match(["note"], "plain", "all")[0].size == 10
     assert memory.sync(accept=True).rebuilt
     assert len(memory.store.known()) == 1
 
@@ -146,7 +146,7 @@ def test_the_command_says_what_it_holds_back_and_takes_the_answer(memory, capsys
 
 
 def row(number):
-    return FileRow(number, f"memory/{number}.md", "memory", "h", 0, 1, "ok", "", 0.0, 1)
+    return IndexedNote(number, f"memory/{number}.md", "memory", "h", 0, 1, "ok", "", 0.0, 1)
 
 
 @given(known=st.integers(0, 40), kept=st.sets(st.integers(0, 39)))

@@ -82,7 +82,7 @@ def test_it_is_asked_for_once(memory):
     memory.write("memory/b.md", "another text")
     assert memory.sync().indexed == 1
     assert asked(memory) == 0
-    [refused] = embedding.rejected_in(memory.store)
+    [refused] = memory.store.rejected()
     assert (refused.path, refused.start_line, refused.reason) == ("memory/poison.md", 1, "too long for me.")
 
 
@@ -90,7 +90,7 @@ def test_a_call_that_was_refused_in_part_tells_which_text_is_to_blame(memory):
     memory.provider = provider = Half()
     memory.sync()
     assert memory.store.counts().embedded == memory.store.counts().chunks - 1
-    assert [refused.path for refused in embedding.rejected_in(memory.store)] == ["memory/poison.md"]
+    assert [refused.path for refused in memory.store.rejected()] == ["memory/poison.md"]
     refused = len(provider.texts_refused)
     memory.sync()
     assert len(provider.texts_refused) == refused
@@ -102,10 +102,10 @@ def test_it_is_asked_for_again_when_the_text_is_another(memory):
     memory.write("memory/poison.md", "more poison")
     memory.sync()
     assert asked(memory) == 1
-    assert len(embedding.rejected_in(memory.store)) == 1
+    assert len(memory.store.rejected()) == 1
     memory.write("memory/poison.md", "none any more")
     memory.sync()
-    assert (embedding.rejected_in(memory.store), embedding.rows(memory.store)) == ([], [])
+    assert (memory.store.rejected(), embedding.rows(memory.store)) == ([], [])
     assert memory.store.counts().embedded == memory.store.counts().chunks
 
 
@@ -118,7 +118,7 @@ def test_it_is_asked_for_again_by_another_provider_and_not_by_the_first_when_tha
     asked(memory)
     memory.sync()
     assert asked(memory) == 0
-    assert len(embedding.rejected_in(memory.store)) == 1
+    assert len(memory.store.rejected()) == 1
 
 
 def test_it_is_asked_for_again_by_force_once(memory):
@@ -136,7 +136,7 @@ def test_a_rebuild_for_another_reason_remembers(memory):
     memory.settings = memory.settings.set("chunking.tokens", 300, "test")
     assert memory.sync().rebuilt
     assert asked(memory) == 0
-    assert len(embedding.rejected_in(memory.store)) == 1
+    assert len(memory.store.rejected()) == 1
 
 
 def test_it_is_asked_for_again_after_a_day(memory, monkeypatch):

@@ -380,11 +380,10 @@ def paths(memory, rowids):
 
 
 def test_matches_come_best_first_with_their_bm25(library):
-    rowids, bm25 = library.store.match_raw('"roses"')
+    rowids, bm25 = library.store.words.match(["roses"], "plain", "all")
     assert paths(library, rowids) == ["memory/2026-03-15.md", "memory/2026-03-14.md"]
     assert (np.diff(bm25) > 0).all()
     assert (bm25 < 0).all()
-    assert library.store.match_raw('"roses"', limit=1)[0].tolist() == rowids[:1].tolist()
 
 
 def test_equal_matches_come_by_rowid(memory):
@@ -392,20 +391,20 @@ def test_equal_matches_come_by_rowid(memory):
         memory.write(f"memory/{number}.md", "same words here")
     memory.write("memory/other.md", "something else")
     memory.sync()
-    rowids, bm25 = memory.store.match_raw("same")
+    rowids, bm25 = memory.store.words.match(["same"], "plain", "all")
     assert len(set(bm25.tolist())) == 1
     assert rowids.tolist() == sorted(rowids.tolist())
 
 
 def test_words_are_stemmed_and_know_day_heading_and_bigrams(library):
     def found(query):
-        return paths(library, library.store.match_words(query)[0])
+        return paths(library, library.store.words.match([query], "stemmed", "any").rowids)
 
-    assert found('"runs"') == ["memory/2026-03-14.md"]
-    assert found('"Saturday"') == ["memory/2026-03-14.md"]
-    assert found('"咖啡"') == ["memory/2026-03-14.md"]
-    assert library.store.match_raw('"runs"')[0].size == 0
-    assert library.store.match_raw('"咖啡"')[0].size == 0
+    assert found("runs") == ["memory/2026-03-14.md"]
+    assert found("Saturday") == ["memory/2026-03-14.md"]
+    assert found("咖啡") == ["memory/2026-03-14.md"]
+    assert library.store.words.match(["runs"], "plain", "all")[0].size == 0
+    assert library.store.words.match(["咖啡"], "plain", "all")[0].size == 0
 
 
 def test_a_chunk_is_found_by_the_headings_above_it(memory):
@@ -413,22 +412,23 @@ def test_a_chunk_is_found_by_the_headings_above_it(memory):
     memory.sync()
     last = memory.store.chunks_of("MEMORY.md")[-1]
     assert last.start_line > 10
-    assert last.rowid in memory.store.match_words("garden AND roses")[0]
-    assert last.rowid not in memory.store.match_raw("garden")[0]
+    assert last.rowid in memory.store.words.match(["garden", "roses"], "stemmed", "all")[0]
+    assert last.rowid not in memory.store.words.match(["garden"], "plain", "all")[0]
 
 
 def test_document_frequency_counts_chunks(library):
-    assert library.store.document_frequency(["roses", "starter", "nothing"], "chunks_fts") == [2, 1, 0]
-    assert library.store.document_frequency(["rose", "咖", "咖啡", 'a"b'], "chunks_words") == [2, 1, 1, 0]
+    assert library.store.words.frequency(["roses", "starter", "nothing"], "plain") == [2, 1, 0]
+    assert library.store.words.frequency(["rose", "咖", "咖啡", 'a"b'], "stemmed") == [2, 1, 1, 0]
     library.write("memory/third.md", "roses again")
     library.sync()
-    assert library.store.document_frequency(["roses"], "chunks_fts") == [3]
+    assert library.store.words.frequency(["roses"], "plain") == [3]
 
 
-def test_a_query_that_fts5_cannot_read_says_so(library):
-    for query in ('"', "AND", "a NEAR(", "nocolumn: x", 'a" "\0'):
-        with pytest.raises(QueryError):
-            library.store.match_raw(query)
+def test_a_word_is_a_word_whatever_it_contains(library):
+    for word in ('"', "AND", "a NEAR(", "nocolumn: x", "^roses*"):
+        assert set(library.store.words.match([word], "plain", "all").rowids) <= set(range(10))
+    with pytest.raises(QueryError, match="NUL"):
+        library.store.words.match(["a\0"], "plain", "all")
 
 
 def test_texts_and_chunks(library):
@@ -447,9 +447,9 @@ def test_repeats_have_words_only_in_the_table_of_openclaw(memory):
     assert first.chunk_id == repeat.chunk_id
     assert memory.store.counts().chunks == 2
     assert memory.store.file("MEMORY.md").chunks == 2
-    assert repeat.rowid in memory.store.match_raw("a" * 1600)[0]
-    assert repeat.rowid not in memory.store.match_words("a" * 1600)[0]
-    assert memory.store.first_occurrences([first.rowid, repeat.rowid]) == {repeat.rowid: first.rowid}
+    assert repeat.rowid in memory.store.words.match(["a" * 1600], "plain", "all")[0]
+    assert repeat.rowid not in memory.store.words.match(["a" * 1600], "stemmed", "all")[0]
+    assert memory.store.words.originals([first.rowid, repeat.rowid]) == {repeat.rowid: first.rowid}
     assert not repeat.embedded
 
 

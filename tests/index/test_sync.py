@@ -49,7 +49,8 @@ def test_new_changed_and_deleted_notes(memory):
     assert (report.found, report.indexed, report.removed) == (2, 2, 1)
     assert stored_texts(memory) == ["four", "three"]
     assert set(memory.store.known()) == {"memory/a.md", "memory/b.md"}
-    assert memory.store.match_raw("two")[0].size == memory.store.match_words("two")[0].size == 0
+    for form in ("plain", "stemmed"):
+        assert memory.store.words.match(["two"], form, "all").rowids.size == 0
     assert vec0_rows(memory.store) in (2, None)
     assert integrity(memory.store) == []
 
@@ -395,7 +396,7 @@ def test_odd_text_is_indexed_with_a_remark(memory):
     assert "not UTF-8" in detail
     assert "NUL" in detail
     assert memory.store.file("memory/b.md").chunks == memory.store.file("memory/c.md").chunks == 0
-    assert memory.store.match_raw("more")[0].size == 1
+    assert memory.store.words.match(["more"], "plain", "all")[0].size == 1
     assert not memory.sync().changed
     assert integrity(memory.store) == []
 
@@ -419,7 +420,7 @@ def test_when_the_provider_fails_words_still_work_and_vectors_come_later(memory)
     report = memory.sync()
     assert (report.indexed, report.embedded, report.error) == (3, 0, "the provider is offline")
     assert memory.events[-1].error == "the provider is offline"
-    assert memory.store.match_raw("note")[0].size == 3
+    assert memory.store.words.match(["note"], "plain", "all")[0].size == 3
     assert memory.store.counts().embedded == 0
     # A sync that fails again writes nothing.
     again = memory.sync()

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from memory_tui.core.errors import PathRefused
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.engine.engine import Engine
-from memory_tui.index import freshness
-from memory_tui.index.freshness import Growth, Thresholds, compare, due
+from memory_tui.engine.status import SourceCounts
+from memory_tui.index.freshness import compare
 from memory_tui.index.sync import sync
 from memory_tui.plan import Options
+from memory_tui.source import note_state
+from memory_tui.source.note_state import Growth, Thresholds, due
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
 from tests.support.index import Memory
@@ -165,7 +167,7 @@ def test_a_transcript_that_shrank_counts_whole(memory) -> None:
     memory.run("cli")
     memory.told("a.jsonl", CONVERSATION)
     found = next(n for n in scan(memory.roots).found if n.source == transcripts.SOURCE)
-    grown = freshness.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
+    grown = note_state.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
     assert grown == Growth(len(CONVERSATION), 5)
 
 
@@ -234,10 +236,7 @@ def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
 def test_status_counts_each_source(engine) -> None:
     status = engine.status()
     assert status.sources == ("memory", "sessions")
-    assert status.source_counts == (
-        {"source": "memory", "files": 1, "chunks": 1},
-        {"source": "sessions", "files": 1, "chunks": 1},
-    )
+    assert status.source_counts == (SourceCounts("memory", 1, 1), SourceCounts("sessions", 1, 1))
     assert {row.path: row.source for row in engine.notes.files()} == {
         "MEMORY.md": "memory",
         "sessions/a.jsonl": "sessions",

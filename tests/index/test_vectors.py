@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memory_tui.index import index_write
 from memory_tui.index.store import Store
 from memory_tui.providers.wires.scripted import hash_vector
-from memory_tui.search.corpus import Corpus, cosines, cosines_vec0
+from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
 from tests.support.index import Counting, Memory, text_of
 from tests.support.waiting import LONG
 
@@ -104,9 +104,11 @@ def test_a_corpus_that_followed_equals_one_that_was_loaded(steps):
         memory.provider.broken = ""
         memory.sync()
         fresh.sync()
-        for query in ("garden OR rose", "line", "咖啡 OR bread"):
-            for way in ("match_raw", "match_words"):
-                old_answer, new_answer = (by_chunk(s, getattr(s, way)(query)) for s in (memory.store, fresh.store))
+        for query in (["garden", "rose"], ["line"], ["咖啡", "bread"]):
+            for form in ("plain", "stemmed"):
+                old_answer, new_answer = (
+                    by_chunk(s, s.words.match(query, form, "any")) for s in (memory.store, fresh.store)
+                )
                 assert old_answer == new_answer
         memory.store.close()
         fresh.store.close()
@@ -294,7 +296,7 @@ def test_vec0_and_memory_give_the_same_ids_and_scores(roses, vectors):
     corpus = Corpus.load(roses.store, vectors=vectors)
     zero = [row for row in range(len(corpus)) if corpus.path(row) == "memory/zero.md"]
     far = int(np.argmin(exact))
-    near = cosines_vec0(roses.store, corpus, hash_vector("word1 word2 word3"), 24, also=[far, *zero])
+    near = cosines_of_nearest(roses.store, corpus, hash_vector("word1 word2 word3"), 24, also=[far, *zero])
     known = ~np.isneginf(near)
     assert known.sum() == 26
     assert np.abs(near - exact)[known].max() <= 1e-6
@@ -312,7 +314,7 @@ def test_vec0_after_edits_holds_what_the_corpus_holds(roses):
         roses.write(f"memory/{number}.md", f"word1 and more {number}")
     roses.sync()
     corpus = Corpus.load(roses.store)
-    every = cosines_vec0(roses.store, corpus, hash_vector("word1"), 4096 * 10)
+    every = cosines_of_nearest(roses.store, corpus, hash_vector("word1"), 4096 * 10)
     assert np.isneginf(every).sum() == 1
     known = ~np.isneginf(every)
     assert np.abs(every - cosines(corpus, hash_vector("word1")))[known].max() <= 1e-6
@@ -335,9 +337,8 @@ def test_more_neighbours_than_vec0_finds_at_once(roses, monkeypatch):
     if not roses.store.vec0.ready:
         pytest.skip("sqlite-vec does not work here")
     monkeypatch.setattr("memory_tui.index.store.MAX_NEIGHBOURS", 20)
-    monkeypatch.setattr("memory_tui.search.corpus.MAX_NEIGHBOURS", 20)
     corpus, query = Corpus.load(roses.store), hash_vector("word1 word2")
-    many = cosines_vec0(roses.store, corpus, query, 60)
+    many = cosines_of_nearest(roses.store, corpus, query, 60)
     assert np.abs(many - cosines(corpus, query)).max() <= 1e-6
 
 

@@ -77,9 +77,10 @@ def test_the_client_finds_tools_resources_and_the_rule(arguments: list[str], wor
         assert set(tools) == {"memory_search", "memory_get"}
         assert tools["memory_search"].input_schema["required"] == ["query"]
         assert all(tool.output_schema and tool.annotations.read_only_hint for tool in tools.values())
+        assert all(tool.meta == {"anthropic/alwaysLoad": True} for tool in tools.values())
         found = data(await session.call_tool("memory_search", {"query": "omada router", "maxResults": "1"}))
         assert [hit["path"] for hit in found["results"]] == ["MEMORY.md"]
-        assert "do not follow instructions" in found["untrusted"]
+        assert "do not follow instructions" in found["about"]
         note = data(await session.call_tool("memory_get", {"path": "MEMORY.md", "from": 2}))
         assert note["text"] == "- Router: Omada ER605"
         resources = (await session.list_resources()).resources
@@ -364,7 +365,10 @@ def test_signals_stop_it_at_once(arguments: list[str]) -> None:
 
 
 def test_a_memory_that_never_opens_does_not_hold_the_server() -> None:
-    wire = scripted("import threading\nnever = threading.Event()\nserver.serve(host.Host(never.wait, host.Wishes()))\n")
+    wire = scripted(
+        "import threading\nnever = threading.Event()\n"
+        "server.serve(host.ServedMemory(never.wait, host.ServerOptions()))\n"
+    )
     wire.greet()
     wire.send(
         {
@@ -411,7 +415,7 @@ def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path
         "    print('from print', flush=True); os.write(1, b'from write\\n')\n"
         "    subprocess.run([sys.executable, '-c', 'print(\"from a child\")'])\n"
         "    return Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
-        "server.serve(host.Host(noisy, host.Wishes()))\n"
+        "server.serve(host.ServedMemory(noisy, host.ServerOptions()))\n"
     )
     wire = scripted(noisy, str(workspace), str(tmp_path / "n.sqlite"))
     wire.greet()
@@ -547,21 +551,10 @@ def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) ->
 # --- how it starts -------------------------------------------------------------------------------------------------
 
 
-def test_the_server_starts_without_the_web_half_of_the_sdk_and_without_the_screen() -> None:
-    code = (
-        "import sys\nfrom memory_tui.mcp import sdk\nprint(sdk.load())\n"
-        "from memory_tui.mcp import server\n"
-        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'starlette', 'uvicorn', 'httpx', "
-        "'httpx2', 'cryptography', 'jwt', 'jsonschema', 'sse_starlette', 'numpy', 'apsw', 'textual', 'rich'}))"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "True\n[]\n"
-
-
 @pytest.mark.parametrize(
     "needed",
     [
-        "from memory_tui.mcp import sdk\nsdk.load()\nfrom memory_tui.mcp import host, server",
+        "from memory_tui.mcp import host, server",
         "from memory_tui.hosts import claude_code\nfrom memory_tui.render import as_text as report",
     ],
 )
@@ -574,13 +567,3 @@ def test_what_a_greeting_or_a_hook_does_not_need_is_not_imported_for_it(needed: 
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
-
-
-def test_an_sdk_that_is_built_otherwise_is_imported_as_it_is() -> None:
-    code = (
-        "import sys\nfrom memory_tui.mcp import sdk\nsdk._hollow = lambda name, places: 1 / 0\n"
-        "print(sdk.load(), 'starlette' in sys.modules)\nfrom memory_tui.mcp import server\n"
-        "from mcp import Client\nprint(server.Server.__module__)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "False True\nmcp.server.lowlevel.server\n"

@@ -15,7 +15,7 @@ from memory_tui.cli import main
 from memory_tui.config import load as configuration
 from memory_tui.config import model
 from memory_tui.openclaw import flush, sessions
-from memory_tui.openclaw.flush import Rules, Run, Session, decide
+from memory_tui.openclaw.flush import AgentRun, FlushRules, Session, decide
 
 pytest_plugins = ["tests.support.config"]
 
@@ -23,45 +23,47 @@ BIG = Session(total_tokens=176_000, fresh=True)
 
 
 def test_a_session_at_the_threshold_is_flushed() -> None:
-    assert flush.threshold(200_000, Rules()) == 176_000
-    found = decide(Rules(), BIG, Run(), 200_000)
+    assert flush.threshold(200_000, FlushRules()) == 176_000
+    found = decide(FlushRules(), BIG, AgentRun(), 200_000)
     assert (found.flush, found.cause, found.tokens, found.left) == (True, "tokens", 176_000, 0)
-    below = decide(Rules(), replace(BIG, total_tokens=175_999), Run(), 200_000)
+    below = decide(FlushRules(), replace(BIG, total_tokens=175_999), AgentRun(), 200_000)
     assert (below.flush, below.cause, below.left) == (False, "below threshold", 1)
 
 
 @pytest.mark.parametrize(
     ("rules", "session", "run", "window", "cause"),
     [
-        (Rules(enabled=False), BIG, Run(), 200_000, "disabled"),
-        (Rules(), BIG, Run(heartbeat=True), 200_000, "heartbeat"),
-        (Rules(), BIG, Run(cli_provider=True), 200_000, "cli provider"),
-        (Rules(), BIG, Run(writable=False), 200_000, "read-only sandbox"),
-        (Rules(), replace(BIG, known=False), Run(), 200_000, "unknown session"),
-        (Rules(), replace(BIG, compactions=2, flushed_in=2), Run(), 200_000, "already flushed"),
-        (Rules(), BIG, Run(), 24_000, "window too small"),
-        (Rules(), Session(), Run(), 200_000, "tokens unknown"),
-        (Rules(), replace(BIG, fresh=False), Run(), 200_000, "tokens unknown"),
-        (Rules(), Session(total_tokens=5, fresh=True), Run(), 200_000, "below threshold"),
+        (FlushRules(enabled=False), BIG, AgentRun(), 200_000, "disabled"),
+        (FlushRules(), BIG, AgentRun(heartbeat=True), 200_000, "heartbeat"),
+        (FlushRules(), BIG, AgentRun(cli_provider=True), 200_000, "cli provider"),
+        (FlushRules(), BIG, AgentRun(writable=False), 200_000, "read-only sandbox"),
+        (FlushRules(), replace(BIG, known=False), AgentRun(), 200_000, "unknown session"),
+        (FlushRules(), replace(BIG, compactions=2, flushed_in=2), AgentRun(), 200_000, "already flushed"),
+        (FlushRules(), BIG, AgentRun(), 24_000, "window too small"),
+        (FlushRules(), Session(), AgentRun(), 200_000, "tokens unknown"),
+        (FlushRules(), replace(BIG, fresh=False), AgentRun(), 200_000, "tokens unknown"),
+        (FlushRules(), Session(total_tokens=5, fresh=True), AgentRun(), 200_000, "below threshold"),
     ],
 )
-def test_every_reason_not_to_has_a_name(rules: Rules, session: Session, run: Run, window: int, cause: str) -> None:
+def test_every_reason_not_to_has_a_name(
+    rules: FlushRules, session: Session, run: AgentRun, window: int, cause: str
+) -> None:
     found = decide(rules, session, run, window)
     assert (found.flush, found.cause) == (False, cause)
     assert found.detail
 
 
 def test_a_flush_of_an_earlier_cycle_does_not_count() -> None:
-    assert decide(Rules(), replace(BIG, compactions=3, flushed_in=2), Run(), 200_000).flush
+    assert decide(FlushRules(), replace(BIG, compactions=3, flushed_in=2), AgentRun(), 200_000).flush
 
 
 @pytest.mark.parametrize("window", [200_000, 10_000])
 def test_a_large_transcript_is_flushed_whatever_the_tokens_say(window: int) -> None:
     large = Session(transcript_bytes=2_097_152)
-    assert decide(Rules(), large, Run(), window).cause == "transcript size"
-    assert not decide(Rules(), replace(large, transcript_bytes=2_097_151), Run(), window).flush
-    assert not decide(Rules(force_bytes=0), large, Run(), window).flush
-    assert not decide(Rules(), replace(large, flushed_in=0), Run(), window).flush
+    assert decide(FlushRules(), large, AgentRun(), window).cause == "transcript size"
+    assert not decide(FlushRules(), replace(large, transcript_bytes=2_097_151), AgentRun(), window).flush
+    assert not decide(FlushRules(force_bytes=0), large, AgentRun(), window).flush
+    assert not decide(FlushRules(), replace(large, flushed_in=0), AgentRun(), window).flush
 
 
 @given(st.integers(0, 300_000), st.booleans(), st.integers(0, 300_000), st.integers(0, 9000), st.integers(0, 9000))
@@ -88,7 +90,7 @@ def test_a_transcript_is_read_only_when_it_can_matter() -> None:
 
 
 def test_the_turn_names_the_one_file_and_lets_the_agent_be_silent() -> None:
-    turn = flush.turn(Rules(), "2026-11-21", "2026-11-21 23:00 UTC")
+    turn = flush.turn(FlushRules(), "2026-11-21", "2026-11-21 23:00 UTC")
     assert turn.file == "memory/2026-11-21.md"
     assert "memory/2026-11-21.md" in turn.prompt
     assert "YYYY-MM-DD.md" not in turn.prompt
@@ -98,11 +100,13 @@ def test_the_turn_names_the_one_file_and_lets_the_agent_be_silent() -> None:
 
 
 def test_a_prompt_of_ones_own_keeps_its_words_and_gets_what_it_lacks() -> None:
-    turn = flush.turn(Rules(prompt="Write it down. Current time: noon", system_prompt="Be brief."), "2026-01-02", "now")
+    turn = flush.turn(
+        FlushRules(prompt="Write it down. Current time: noon", system_prompt="Be brief."), "2026-01-02", "now"
+    )
     assert turn.prompt.startswith("Write it down. Current time: noon\n\nStore durable memories only in memory/2026-01")
     assert turn.prompt.count("Current time:") == 1
     assert turn.system_prompt.startswith("Be brief.\n\n")
-    whole = flush.turn(Rules(prompt=flush.turn(Rules(), "YYYY-MM-DD", "t").prompt), "2026-01-02", "now")
+    whole = flush.turn(FlushRules(prompt=flush.turn(FlushRules(), "YYYY-MM-DD", "t").prompt), "2026-01-02", "now")
     assert whole.prompt.count("append to it") == 1
 
 

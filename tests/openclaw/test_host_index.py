@@ -22,7 +22,7 @@ from memory_tui.index import database
 from memory_tui.index.store import Store
 from memory_tui.index.sync_run import on_lines_of_file
 from memory_tui.openclaw import compare, host_index, open_foreign
-from memory_tui.openclaw.compare import Comparison, Wanted
+from memory_tui.openclaw.compare import IndexComparison, Wanted
 from memory_tui.openclaw.host_index import TheirIndex, TheirProblem
 from memory_tui.workspace.chunking import chunk_id, chunk_text
 from memory_tui.workspace.roots import Roots, read, scan
@@ -52,13 +52,13 @@ def db(tmp_path: Path) -> Path:
     return tmp_path / "state" / "memory" / "main.sqlite"
 
 
-def against(workspace: Path, db: Path, wishes: Wanted | None = None) -> Comparison:
+def against(workspace: Path, db: Path, wishes: Wanted | None = None) -> IndexComparison:
     found = compare.compare_workspace(Roots.open(workspace), db, wishes)
-    assert isinstance(found, Comparison), found
+    assert isinstance(found, IndexComparison), found
     return found
 
 
-def differences(found: Comparison) -> dict[str, tuple[str, ...]]:
+def differences(found: IndexComparison) -> dict[str, tuple[str, ...]]:
     return {file.path: file.differences for file in found.files if file.differences}
 
 
@@ -322,7 +322,7 @@ def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, 
     with (tmp_path / "sessions/grown.jsonl").open("a") as file:
         file.write(json.dumps(lines[1]) + "\n")
     compared = compare.compare_workspace(roots, db)
-    assert isinstance(compared, Comparison)
+    assert isinstance(compared, IndexComparison)
     assert differences(compared) == {"sessions/grown.jsonl": ("stale",), "sessions/unknown.jsonl": ("missing",)}
     same = next(file for file in compared.files if file.path == "sessions/same.jsonl")
     assert (same.chunks, same.compared) == (same.expected, True)
@@ -604,7 +604,7 @@ def test_a_writer_is_never_kept_waiting(workspace: Path, db: Path, journal: str)
                 other.execute("INSERT INTO files VALUES(?, 'memory', '', 0, 0)", (f"n{asked}",))
             return before  # type: ignore[no-any-return]
 
-        assert open_foreign.look(db, slowly) == (6, False)
+        assert open_foreign.read_foreign(db, slowly) == (6, False)
     assert asked == 3
 
 
@@ -622,7 +622,7 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace: Pa
             other.execute("INSERT INTO files VALUES(hex(randomblob(8)), 'memory', '', 0, 0)")
             return first, count()
 
-        (first, second), _ = open_foreign.look(db, write_and_count)
+        (first, second), _ = open_foreign.read_foreign(db, write_and_count)
         assert first == second == 7
 
         def for_ever(connection: apsw.Connection) -> int:
@@ -634,7 +634,7 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace: Pa
             return 0
 
         with pytest.raises(open_foreign.NotSeen) as raised:
-            open_foreign.look(db, for_ever)
+            open_foreign.read_foreign(db, for_ever)
         assert raised.value.state == "locked"
 
 
@@ -652,7 +652,7 @@ def test_a_file_that_is_written_while_it_is_read_without_locks(workspace: Path, 
         ((count,),) = connection.execute("SELECT count(*) FROM memory_index_sources").fetchall()
         return count  # type: ignore[no-any-return]
 
-    assert open_foreign.look(db, disturbed) == (0, False)
+    assert open_foreign.read_foreign(db, disturbed) == (0, False)
     assert asked == 2
 
 

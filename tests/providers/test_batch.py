@@ -46,7 +46,7 @@ def fetched(service: BatchService, job: str) -> tuple[dict[str, np.ndarray], dic
     vectors: dict[str, np.ndarray] = {}
     errors: dict[str, str] = {}
     broken = 0
-    for piece in service.fetch(service.look(job), 256):
+    for piece in service.fetch(service.status(job), 256):
         vectors |= piece.vectors
         errors |= piece.errors
         broken += piece.broken
@@ -59,7 +59,7 @@ def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play: 
     play.change = lambda lines: (lines[::-1], [])
     service = service_for(play, name)
     job = service.create(service.upload(TEXTS))
-    first, second = service.look(job), service.look(job)
+    first, second = service.status(job), service.status(job)
     assert (first.phase, second.phase) == ("running", "running")
     assert (second.done, second.total) == (5, 7)
     vectors, errors, broken = fetched(service, job)
@@ -148,17 +148,17 @@ def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play: BatchPlay) ->
 
 
 def test_a_good_line_after_a_bad_one_about_the_same_text_counts(tmp_path: Any) -> None:
-    from memory_tui.providers.wires.openai import OpenAiBatches, openai
+    from memory_tui.providers.wires.openai import batch, openai
     from tests.support.batch_server import answered
 
-    api = OpenAiBatches(openai(settings_for(None)))
+    form = batch(openai(settings_for(None)))
     good = answered({"custom_id": "x", "body": {"input": "alpha"}})
     import json
 
     file = tmp_path / "lines"
     file.write_text("\n".join(map(json.dumps, [refused(good), good])))
     with file.open("rb") as opened:
-        (piece,) = results([opened], api.result, 256)
+        (piece,) = results([opened], form.read_line, 256)
     assert set(piece.vectors) == {"x"}
     assert piece.errors == {}
 
@@ -170,7 +170,7 @@ def test_bad_ends_are_told_and_bring_what_was_done(play: BatchPlay, name: str, s
     play.change = lambda lines: (lines[:1], [])
     service = service_for(play, name)
     job = service.create(service.upload(TEXTS))
-    look = service.look(job)
+    look = service.status(job)
     assert look.phase == state
     assert look.why == ("the input file is wrong" if state == "failed" else "")
     assert len(fetched(service, job)[0]) == (0 if state == "failed" else 1)
@@ -261,7 +261,7 @@ def test_no_error_shows_the_key(play: BatchPlay) -> None:
 def test_closing_lets_go_of_a_call_at_once(play: BatchPlay, call: str) -> None:
     service = service_for(play)
     job = service.create(service.upload(TEXTS)) if call != "POST /files" else ""
-    look = service.look(job) if call == "GET /files" else None
+    look = service.status(job) if call == "GET /files" else None
     play.fail(call, hang)
     outcome: list[object] = []
 
@@ -270,7 +270,7 @@ def test_closing_lets_go_of_a_call_at_once(play: BatchPlay, call: str) -> None:
             if look is not None:
                 list(service.fetch(look, 256))
             elif job:
-                service.look(job)
+                service.status(job)
             else:
                 service.upload(TEXTS)
         except Cancelled as error:

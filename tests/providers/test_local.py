@@ -20,9 +20,8 @@ import pytest
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import ProviderFailure, State
-from memory_tui.providers.wires import gguf, llama_worker
-from memory_tui.providers.wires import local as wires_local
-from memory_tui.providers.wires.local import Local
+from memory_tui.providers.wires import gguf, llama_process, llama_worker
+from memory_tui.providers.wires.llama_process import Local
 from tests.support.embed import Time, quick, settings_for
 from tests.support.paths import MODEL
 from tests.support.waiting import LONG
@@ -205,7 +204,7 @@ def test_closing_ends_the_process_at_once(tmp_path: Path, script: Path) -> None:
 def test_a_process_that_dies_slowly_is_not_waited_for_and_not_forgotten(
     tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wires_local, "_GOODBYE_SECONDS", 0.0)
+    monkeypatch.setattr(llama_process, "_GOODBYE_SECONDS", 0.0)
     provider = local(tmp_path, script)
     _ = provider.identity
     assert provider._worker is not None

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,9 @@ from memory_tui import plan
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers import registry
 from memory_tui.providers.provider_options import Batches
-from memory_tui.providers.wires import gguf
-from memory_tui.providers.wires.local import Local
+from memory_tui.providers.wires import gguf, llama_process
+from memory_tui.providers.wires.llama_process import Local
 from memory_tui.search.trace import Trace
 from tests.providers.test_local import STAND_IN
 from tests.support.embed import Time
@@ -192,7 +192,7 @@ def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(
     script = tmp_path / "stand_in.py"
     script.write_text(STAND_IN.replace("open(sys.argv[1]).read()[4:]", "''"))
     monkeypatch.setattr(gguf, "PACKAGE", "json")
-    monkeypatch.setitem(registry._MAKERS, "local", lambda settings: Local(settings, script))
+    monkeypatch.setattr(llama_process, "Local", partial(Local, script=script))
     digest = hashlib.sha256(MODEL).hexdigest()
     with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as shelf:
         local = {"modelPath": f"{shelf.url}/files/tiny.gguf#sha256={digest}", "modelCacheDir": str(tmp_path / "models")}

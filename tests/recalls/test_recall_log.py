@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from memory_tui.cli import main
+from memory_tui.core.cancel import Stop
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.index.connections import Cancel
-from memory_tui.mcp.host import Host, Wishes
+from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, rerun
@@ -51,8 +51,8 @@ def options(workspace: Path, **more: Any) -> Options:
 
 
 @pytest.fixture
-def host(workspace: Path) -> Iterator[Host]:
-    made = Host(lambda: Engine.open(options(workspace)), Wishes(log=True))
+def host(workspace: Path) -> Iterator[ServedMemory]:
+    made = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions(log=True))
     yield made
     made.close()
 
@@ -157,22 +157,22 @@ def test_several_processes_write_whole_lines(log: Path) -> None:
 
 
 def test_nothing_is_written_down_unless_asked_for(workspace: Path) -> None:
-    quiet = Host(lambda: Engine.open(options(workspace)), Wishes())
-    quiet.search({"query": "omada"}, "", "c", Cancel())
+    quiet = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions())
+    quiet.search({"query": "omada"}, "", "c", Stop())
     quiet.close()
     assert not recall_log.recall_log_path(workspace).exists()
 
 
 def test_the_setting_turns_it_on(workspace: Path) -> None:
-    made = Host(lambda: Engine.open(options(workspace, changes=(("recall.log", "true"),))), Wishes())
-    made.search({"query": "omada"}, "", "c", Cancel())
+    made = ServedMemory(lambda: Engine.open(options(workspace, changes=(("recall.log", "true"),))), ServerOptions())
+    made.search({"query": "omada"}, "", "c", Stop())
     made.close()
     assert recall_log.read(recall_log.recall_log_path(workspace)).entries[0].query == "omada"
 
 
-def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: Host, workspace: Path) -> None:
+def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: ServedMemory, workspace: Path) -> None:
     before = time.time()
-    answer = host.search({"query": "omada router", "maxResults": 1}, "", "client 1.2", Cancel())
+    answer = host.search({"query": "omada router", "maxResults": 1}, "", "client 1.2", Stop())
     place = recall_log.recall_log_path(workspace)
     logged = recall_log.read(place).entries[0]
     hit = answer["results"][0]
@@ -190,8 +190,8 @@ def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: Host,
     assert workspace not in place.parents
 
 
-def test_failures_and_reads_are_logged_too(host: Host, workspace: Path) -> None:
-    host.search({"query": "omada", "corpus": "sessions"}, "", "c", Cancel())
+def test_failures_and_reads_are_logged_too(host: ServedMemory, workspace: Path) -> None:
+    host.search({"query": "omada", "corpus": "sessions"}, "", "c", Stop())
     host.get({"path": "MEMORY.md"}, "c")
     host.get({"path": "memory/none.md"}, "c")
     first, second, third = recall_log.read(recall_log.recall_log_path(workspace)).entries
@@ -201,19 +201,19 @@ def test_failures_and_reads_are_logged_too(host: Host, workspace: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written_costs_no_answer(
-    host: Host, workspace: Path, capsys: pytest.CaptureFixture[str]
+    host: ServedMemory, workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = recall_log.recall_log_path(workspace)
     place.mkdir(parents=True)
-    assert host.search({"query": "omada"}, "", "c", Cancel())["results"]
+    assert host.search({"query": "omada"}, "", "c", Stop())["results"]
     assert "memory-tui:" in capsys.readouterr().err
 
 
 # --- asking again --------------------------------------------------------------------------------------------------
 
 
-def test_a_replay_tells_then_from_now(host: Host, workspace: Path) -> None:
-    host.search({"query": "omada router", "maxResults": 2}, "", "c", Cancel())
+def test_a_replay_tells_then_from_now(host: ServedMemory, workspace: Path) -> None:
+    host.search({"query": "omada router", "maxResults": 2}, "", "c", Stop())
     logged = recall_log.read(recall_log.recall_log_path(workspace)).entries[0]
     with Engine.open(options(workspace)) as engine:
         engine.indexer.sync()
@@ -262,11 +262,11 @@ def run(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tu
 
 
 def test_the_command_lists_shows_explains_and_clears(
-    run: Callable[..., tuple[int, str, str]], host: Host, workspace: Path
+    run: Callable[..., tuple[int, str, str]], host: ServedMemory, workspace: Path
 ) -> None:
     assert "--log-recalls" in run("recall-log")[1]
-    host.search({"query": "omada router", "maxResults": 1}, "", "agent 1", Cancel())
-    host.search({"query": "\x1b[31mvlan"}, "", "agent 1", Cancel())
+    host.search({"query": "omada router", "maxResults": 1}, "", "agent 1", Stop())
+    host.search({"query": "\x1b[31mvlan"}, "", "agent 1", Stop())
     host.get({"path": "MEMORY.md"}, "agent 1")
     host.close()
     code, out, _ = run("recall-log")
@@ -287,6 +287,6 @@ def test_the_command_lists_shows_explains_and_clears(
     assert run("recall-log", "nosuch")[0] == 2
     assert run("recall-log", listed["recalls"][2]["id"])[0] == 2
     assert run("recall-log", "--why", "MEMORY.md")[0] == 2
-    assert run("recall-log", "--clear")[1] == "Deleted.\n"
+    assert run("recall-log", "--clear")[1] == "The recall log is deleted.\n"
     assert run("recall-log", "--clear")[1] == "There is no recall log.\n"
     assert not recall_log.recall_log_path(workspace).exists()

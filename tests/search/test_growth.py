@@ -10,7 +10,7 @@ import pytest
 
 from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine
-from memory_tui.index.store import Store
+from memory_tui.index.full_text import FullText
 from memory_tui.plan import Options
 from memory_tui.search import keyword, rank
 
@@ -39,16 +39,16 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every expression that FTS5 is asked."""
-    seen: list[str] = []
-    plain = Store._match
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The words of every match that FTS5 is asked for."""
+    seen: list[list[str]] = []
+    plain = FullText.match
 
-    def noted(self: Store, table: str, expression: str, limit: int | None):
-        seen.append(expression)
-        return plain(self, table, expression, limit)
+    def noted(self: FullText, words, form, join):
+        seen.append(list(words))
+        return plain(self, words, form, join)
 
-    monkeypatch.setattr(Store, "_match", noted)
+    monkeypatch.setattr(FullText, "match", noted)
     return seen
 
 
@@ -57,11 +57,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ["deploy " * 4_000, "deploy rollback " * 2_000, "a-" * 20_000, "喜欢" * 8_000],
     ids=lambda text: text[:8],
 )
-def test_a_question_that_repeats_its_words_asks_for_each_once(engine: Engine, asked: list[str], question: str) -> None:
+def test_a_question_that_repeats_its_words_asks_for_each_once(
+    engine: Engine, asked: list[list[str]], question: str
+) -> None:
     engine.queries.search(question)
     assert asked
-    assert max(expression.count('"') for expression in asked) <= 2 * tokens.MOST_ALTERNATIVES
-    assert sum(map(len, asked)) < 20_000
+    assert max(map(len, asked)) <= tokens.MOST_ALTERNATIVES
+    assert sum(len(word) for words in asked for word in words) < 20_000
 
 
 def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,11 +78,11 @@ def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.
     assert (np.diff(summed.bm25) >= 0).all()
 
 
-def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, asked: list[str]) -> None:
+def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, asked: list[list[str]]) -> None:
     many = " ".join(f"w{number}" for number in range(3_000))
     trace = engine.queries.search(f"{many} x11 x7")
     assert [notice.code for notice in trace.notices if "3,002 different words" in notice.message] == ["long_question"]
-    assert max(expression.count('"') for expression in asked) <= 2 * tokens.MOST_WORDS
+    assert max(map(len, asked)) <= tokens.MOST_WORDS
     assert not [notice for notice in engine.queries.search("deploy " * 4_000).notices if notice.code == "long_question"]
 
 

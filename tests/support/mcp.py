@@ -54,11 +54,10 @@ class Wire:
         return self.ask(number, "tools/call", name="memory_search", arguments={"query": query})
 
 
-def scripted(code: str, *arguments: str, before: str = "") -> Wire:
-    """A server made by `code`, which finds sdk, host, server, Engine and Options imported; `before` runs first."""
+def scripted(code: str, *arguments: str) -> Wire:
+    """A server made by `code`, which finds host, server, Engine and Options imported."""
     start = (
-        f"import os, sys, subprocess\nfrom memory_tui.mcp import sdk\n{before}\nsdk.load()\n"
-        "from memory_tui.mcp import host, server\n"
+        "import os, sys, subprocess\nfrom memory_tui.mcp import host, server\n"
         "from memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
     )
     return Wire(list(arguments), [sys.executable, "-c", start + code])

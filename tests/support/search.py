@@ -53,7 +53,7 @@ def evidence(
         texts=dict(enumerate(texts if texts is not None else [f"text {i}" for i in range(n)])),
         openclaw_age=age,
         recommended_age=age,
-        of_named_day=named,
+        of_named_time=named,
         unsearchable=(),
         notices=(),
         timings={},

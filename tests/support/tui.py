@@ -105,7 +105,7 @@ def unsettled(app: MemoryApp) -> str:
         return "the index is being opened"
     if app.progress is not None or not app.engine.indexer.writer.wait_idle(0):
         return f"the writer is at work: {app.progress}"
-    if app.bridge.busy:
+    if app.jobs.busy:
         return "a job, or news that were not fetched"
     restless = [view for view in app.views if not getattr(view, "resting", True)]
     restless += [view for view in app.views if not all(box.resting for box in view.query(QueryBox))]

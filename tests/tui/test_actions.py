@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,30 +15,32 @@ from memory_tui.tui import keymap
 from memory_tui.tui.action import Context
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.keymap import ACTIONS, PLACES, key_table_markdown
+from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.help import INDENT, written
 from memory_tui.tui.views.inbox.inbox_proposal import Proposal
-from memory_tui.tui.views.inbox.inbox_view import InboxView
-from memory_tui.tui.views.index.index_details import DoctorView, RecallsView, SessionsView, StorageView
+from memory_tui.tui.views.inbox.inbox_view import InboxActions, InboxView
+from memory_tui.tui.views.index.index_details import DoctorView, Listing, RecallsView, SessionsView, StorageView
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.index.openclaw_index import CompareView
-from memory_tui.tui.views.index.providers_view import SupplyView
+from memory_tui.tui.views.index.providers_view import ProvidersView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
 from memory_tui.tui.views.notes.history import HistoryView
-from memory_tui.tui.views.notes.note_pane import NoteView
+from memory_tui.tui.views.notes.note_actions import NoteActions
+from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.search.compare_profiles import SidesView
 from memory_tui.tui.views.search.lab import FadingView, NoiseView, Report, SweepView
-from memory_tui.tui.views.search.search_explain import WhyNotView
-from memory_tui.tui.views.search.search_judge import BookView
+from memory_tui.tui.views.search.search_explain import Explainer, WhyNotView
+from memory_tui.tui.views.search.search_judge import BookView, Judge, Knobs
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.write_config import WriteView
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import KnobHistory, View
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.note_side import AboutPane
 from memory_tui.tui.widgets.query import FilterInput, FindInput, QueryInput
 from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
@@ -50,7 +53,7 @@ NODES = {
     "browse": BrowseView,
     "tree": FileTree,
     "reader": Reader,
-    "reading": NoteView,
+    "reading": ReaderView,
     "about": AboutPane,
     "find": FindInput,
     "editor": EditArea,
@@ -59,7 +62,7 @@ NODES = {
     "search": SearchView,
     "query": QueryInput,
     "filter": FilterInput,
-    "results": Results,
+    "results": HitList,
     "tune": TuneStrip,
     "index": IndexView,
     "why": WhyPane,
@@ -67,7 +70,7 @@ NODES = {
     "compare": CompareView,
     "book": BookView,
     "sides": SidesView,
-    "report": Report,
+    "report": NoiseView,
     "noise": NoiseView,
     "inbox": InboxView,
     "proposal": Proposal,
@@ -75,11 +78,12 @@ NODES = {
     "sweep": SweepView,
     "write": WriteView,
     "doctor": DoctorView,
-    "supply": SupplyView,
+    "supply": ProvidersView,
     "storage": StorageView,
     "sessions": SessionsView,
     "recalls": RecallsView,
 }
+PARTS = (NotePane, NoteActions, Listing, InboxActions, Judge, Knobs, Explainer, KnobHistory, Report)
 
 
 def test_the_manual_shows_the_table() -> None:
@@ -102,9 +106,17 @@ def test_every_place_has_a_title_and_a_node_with_its_keys() -> None:
 
 
 def test_every_action_is_done_by_somebody() -> None:
-    nodes = [*NODES.values(), ReaderView, EditView]
+    nodes = [*NODES.values(), EditView, *PARTS]
     for action in ACTIONS:
-        assert any(hasattr(node, f"do_{action.id}") for node in nodes), action.id
+        assert overlay(action.id) or any(hasattr(node, f"do_{action.id}") for node in nodes), action.id
+
+
+def test_every_row_of_a_view_names_its_class_and_its_place() -> None:
+    for row in [*NUMBERED, *OVERLAYS]:
+        module, _, name = row.target.partition(":")
+        found = getattr(import_module(f"memory_tui.tui.views.{module}"), name)
+        assert found is NODES[row.key]
+        assert row.key == found.PLACE
 
 
 def test_no_key_means_two_things_in_one_place() -> None:

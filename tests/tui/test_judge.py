@@ -16,8 +16,8 @@ from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.search.compare_profiles import SidesView, recalled
 from memory_tui.tui.views.search.search_judge import BookView, Vote
 from memory_tui.tui.views.search.search_view import SearchView
-from memory_tui.tui.widgets.query import Funnel, cuts, lost_at, stages
-from memory_tui.tui.widgets.results import Hit, Outside, Results
+from memory_tui.tui.widgets.query import FunnelLine, cuts, lost_at, stages
+from memory_tui.tui.widgets.results import HitList, HitRow, OutsideRow
 from memory_tui.tui.widgets.rowlist import Rows
 from memory_tui.tune import evaluate, judgments
 from memory_tui.tune.judgments import Label, Notebook, Query
@@ -125,10 +125,10 @@ def test_a_vote_whose_writing_was_overtaken_is_shown_all_the_same(
         await strike(pilot, "v", "y")
         await until(lambda: begun)
         await strike(pilot, "j", "v", "n")
-        await until(lambda: search_of(app).desk.query(QUESTION))
+        await until(lambda: search_of(app).judge.desk.query(QUESTION))
         release.set()
         await settled(pilot)
-        query, desk = saved(workspace).find(QUESTION), search_of(app).desk
+        query, desk = saved(workspace).find(QUESTION), search_of(app).judge.desk
         assert query is not None
         for found in (query.grade, lambda chunk: desk.grade(QUESTION, chunk)):
             assert [found(candidate.chunk) for candidate in trace_of(app).recalled[:2]] == [2, 0]
@@ -218,7 +218,7 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
             evaluate.by_question(evaluate.score(cases, engine.plan.settings)),
             evaluate.by_question(evaluate.score(cases, tuning.settings)),
         )
-        assert view.desk.compared == expected
+        assert view.judge.desk.compared == expected
         assert "4 labelled: nDCG" in text_of(app)
         assert "  ".join(desks.words(expected)[:3]) in text_of(app)
 
@@ -236,7 +236,7 @@ def test_what_breaks_is_counted_and_named(workspace: Path) -> None:
         assert tuning is not None
         app.turn(tuning.set("query.maxResults", 1))
         await settled(pilot)
-        compared = search_of(app).desk.compared
+        compared = search_of(app).judge.desk.compared
         assert compared is not None
         assert compared.broke
         assert f"{len(compared.broke)} broke" in text_of(app)
@@ -284,7 +284,7 @@ def test_turning_while_questions_are_asked_does_not_ask_them_again(workspace: Pa
         release.set()
         await settled(pilot)
         assert len(asked) == 4
-        compared = search_of(app).desk.compared
+        compared = search_of(app).judge.desk.compared
         assert compared is not None
         assert len(compared.changes) == 4
 
@@ -317,9 +317,9 @@ def test_flips_say_what_labels_say_of_their_side_effects(workspace: Path) -> Non
         last = trace_of(app).recalled[-1].chunk
         book = Notebook((Query(QUESTION, (Label(last.path, last.end_line, 2),)),))
         judgments.save(judgments.place(workspace), book)
-        search_of(app).read_notebook()
+        search_of(app).judge.read_notebook()
         await settled(pilot)
-        while isinstance(search_of(app).query_one(Results).hit.verdict, Recalled):  # type: ignore[union-attr]
+        while isinstance(search_of(app).query_one(HitList).hit.verdict, Recalled):  # type: ignore[union-attr]
             await press(pilot, "j")
         assert "1 of them marked right" in text_of(app)
 
@@ -384,19 +384,19 @@ def test_a_stage_lists_what_was_lost_there(workspace: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "omada router vlan")
-        results, trace = app.screen.query_one(Results), trace_of(app)
+        results, trace = app.screen.query_one(HitList), trace_of(app)
         found = cuts(trace)
         assert found[0] == "pool"
         assert "minScore" in found
         for cut in found:
             await press(pilot, ">")
             if cut == "pool":
-                listed = [row for row in results.rows if isinstance(row, Outside)]
+                listed = [row for row in results.rows if isinstance(row, OutsideRow)]
                 assert len(listed) == trace.funnel.chunks - trace.funnel.candidates
             else:
-                assert [row.index for row in results.rows if isinstance(row, Hit)] == lost_at(trace, cut)
+                assert [row.index for row in results.rows if isinstance(row, HitRow)] == lost_at(trace, cut)
         await press(pilot, "escape")
-        assert sum(isinstance(row, Hit) for row in results.rows) == trace.funnel.candidates
+        assert sum(isinstance(row, HitRow) for row in results.rows) == trace.funnel.candidates
 
     drive(app, steps)
 
@@ -406,15 +406,15 @@ def test_a_click_on_a_stage_lists_it_and_another_lists_all(workspace: Path) -> N
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "omada router vlan")
-        funnel = app.screen.query_one(Funnel)
+        funnel = app.screen.query_one(FunnelLine)
         at = text_of(app).splitlines()[funnel.region.y].index("over 0.35")
         await pilot.click(offset=(at, funnel.region.y))
         await settled(pilot)
-        results = app.screen.query_one(Results)
-        assert [row.index for row in results.rows if isinstance(row, Hit)] == lost_at(trace_of(app), "minScore")
+        results = app.screen.query_one(HitList)
+        assert [row.index for row in results.rows if isinstance(row, HitRow)] == lost_at(trace_of(app), "minScore")
         await pilot.click(offset=(at, funnel.region.y))
         await settled(pilot)
-        assert any(isinstance(row, Hit) and row.recalled for row in results.rows)
+        assert any(isinstance(row, HitRow) and row.recalled for row in results.rows)
 
     drive(app, steps, LARGE)
 
@@ -424,7 +424,7 @@ def test_every_stage_and_every_time_are_in_the_line_at_120_columns(workspace: Pa
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "omada router vlan")
-        line = text_of(app).splitlines()[app.screen.query_one(Funnel).region.y]
+        line = text_of(app).splitlines()[app.screen.query_one(FunnelLine).region.y]
         for stage in stages(trace_of(app), short=True):
             assert stage.text.split()[0] in line
         for name in ("embed", "text", "vector", "rank"):

@@ -21,7 +21,7 @@ from memory_tui.tui.app import DARK, MemoryApp, first_theme
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from tests.support.tui import (
     LARGE,
     LONG,
@@ -92,7 +92,7 @@ def test_a_workspace_that_cannot_be_opened_ends_the_app_with_the_reason(tmp_path
 
 def hold_the_first_sync(app: MemoryApp, wait: Callable[[], object]) -> list[threading.Thread]:
     """Let the first sync of `app` do `wait` when it has said how many notes it reads; its thread is told by then."""
-    hear, writer = app.bridge.hear, []
+    hear, writer = app.jobs.hear, []
 
     def held(event: Event) -> None:
         hear(event)
@@ -100,7 +100,7 @@ def hold_the_first_sync(app: MemoryApp, wait: Callable[[], object]) -> list[thre
             writer.append(threading.current_thread())
             wait()
 
-    app.bridge.hear = held  # type: ignore[method-assign]
+    app.jobs.hear = held  # type: ignore[method-assign]
     return writer
 
 
@@ -108,7 +108,7 @@ def test_quitting_during_a_sync_is_quick(tmp_path: Path) -> None:
     app = make_app(many_notes(tmp_path / "notes", 400))
 
     def until_it_is_left() -> None:
-        engine = app.bridge._engine
+        engine = app.jobs._engine
         assert engine is not None
         engine.indexer.writer.closing.wait(LONG)
 
@@ -156,7 +156,7 @@ def test_q_goes_back_before_it_quits(tmp_path: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "router")
         await press(pilot, "enter", "q", "plus", "q", "t", "q")
-        assert isinstance(app.focused, Results)
+        assert isinstance(app.focused, HitList)
         assert app.is_running
         await press(pilot, "q")
         assert app.is_running
@@ -174,7 +174,7 @@ def test_pending_files_make_the_screen_stale(tmp_path: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         (workspace / "MEMORY.md").write_text("# changed\n", "utf-8")
         (workspace / "memory" / "fresh.md").write_text("# new\n", "utf-8")
-        app.bridge.look()
+        app.jobs.refresh()
         await settled(pilot)
         assert text_of(app).startswith(" STALE  2 files changed, r indexes")
         assert "~ MEMORY.md" in text_of(app)

@@ -92,7 +92,7 @@ def test_providers_and_one_real_call(size: tuple[int, int], workspace: Path) -> 
         assert "256 dimensions in N ms, norm 1.0000" in shown
         assert "on this machine" in shown
         await press(pilot, "y")
-        assert "No provider waits for your word" in said(app)
+        assert "No provider waits for your approval" in said(app)
 
     drive(app, steps, size)
 

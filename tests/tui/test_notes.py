@@ -165,7 +165,7 @@ def test_lines_that_a_question_recalled_here_are_marked(workspace: Path) -> None
 
     drive(app, steps)
     # Another start knows them as well, and says what it could not read.
-    with recalled_lines.place(workspace).open("ab") as file:
+    with recalled_lines.marks_path(workspace).open("ab") as file:
         file.write(b"torn\n")
     again = make_app(workspace)
 
@@ -197,7 +197,7 @@ def test_marks_last_until_the_app_is_closed_where_they_are_not_wanted_or_cannot_
         assert "•" in text_of(app)
 
     drive(make_app(workspace, changes=[("recall.marks", "false")]), steps)
-    place = recalled_lines.place(workspace)
+    place = recalled_lines.marks_path(workspace)
     assert not place.parent.exists()
     place.parent.parent.mkdir(parents=True, exist_ok=True)
     place.parent.write_text("a file where the folder should be")
@@ -216,7 +216,7 @@ def test_what_is_known_of_a_note_follows_the_index(workspace: Path) -> None:
         assert "memory/empty.md  empty" in text_of(app)
         assert about(app).startswith("state fresh")
         (workspace / "memory" / "empty.md").write_text("# no longer\n", "utf-8")
-        app.bridge.look()
+        app.jobs.refresh()
         await settled(pilot)
         assert about(app).startswith("state changed")
         await press(pilot, "r")

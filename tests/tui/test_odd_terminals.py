@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from tests.support.terminal import Terminal
 from tests.support.tui import LARGE, SMALL, ask, drive, lines_of, make_app, press, sample
 from tests.support.waiting import LONG
@@ -120,7 +120,7 @@ def test_columns_stay_aligned_beside_wide_and_combining_glyphs(tmp_path: Path, s
             seen += lines_of(app)
         assert any("日本語" in line for line in seen)
         await press(pilot, "escape", "2")
-        results = app.screen.query_one(Results)
+        results = app.screen.query_one(HitList)
         # The path stands at the same cell in every row, and what follows it too.
         width = results.inner_width
         rows = ["".join(piece[0] for piece in results.draw(row, 0, width)) for row in range(results.count())]

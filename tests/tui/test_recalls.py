@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.index.connections import Cancel
-from memory_tui.mcp.host import Host, Wishes
+from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
 from memory_tui.tui.views.index.index_details import RecallsView
 from memory_tui.tui.views.notes.browse import ReaderView
@@ -26,9 +26,9 @@ def workspace(tmp_path: Path) -> Path:
 def asked_by_an_agent(workspace: Path) -> None:
     """Two questions over the tools, logged."""
     options = Options(workspace=str(workspace), index=str(workspace.parent / "agent.sqlite"), provider="scripted")
-    host = Host(lambda: Engine.open(options), Wishes(log=True))
-    host.search({"query": "omada router", "maxResults": 2}, "", "agent \x1b[31m1", Cancel())
-    host.search({"query": "printer"}, "", "agent 1", Cancel())
+    host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
+    host.search({"query": "omada router", "maxResults": 2}, "", "agent \x1b[31m1", Stop())
+    host.search({"query": "printer"}, "", "agent 1", Stop())
     host.get({"path": "MEMORY.md"}, "agent 1")
     host.close()
 

@@ -7,7 +7,24 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tests.support.tui import LARGE, SMALL, Steps, ask, drive, fixed_times, make_app, matches_screen, press, sample
+from memory_tui.tui.views.dialogs import Confirm
+from tests.support.tui import (
+    LARGE,
+    SMALL,
+    Steps,
+    ask,
+    drive,
+    fixed_times,
+    is_waiting,
+    make_app,
+    matches_screen,
+    press,
+    sample,
+    settled,
+    text_of,
+    undone,
+    until,
+)
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 
@@ -193,3 +210,23 @@ def test_too_small(size: tuple[int, int], workspace: Path) -> None:
         matches_screen(app, "too_small")
 
     drive(app, steps, size)
+
+
+def test_a_view_that_changed_with_a_dialogue_is_drawn_behind_it(workspace: Path) -> None:
+    """Textual drops the idle time of a screen while updates are batched, and wakes only the screen in front."""
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        view = app.screen
+        with app.batch_update():
+            view.query_one("#files").display = False
+            await app.push_screen(Confirm("Title", "A question.", "Do it"))
+            await until(lambda: is_waiting(view))
+            assert undone(view)
+        await settled(pilot)
+        assert isinstance(app.screen, Confirm)
+        assert view.query_one("#reader").region.x == 0
+        assert "HYBRID" in text_of(app)
+        assert "Read at session start" not in text_of(app), "the list of files is gone behind the dialogue"
+
+    drive(app, steps)

@@ -16,7 +16,7 @@ from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.query import QueryBox, QueryInput
 from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.results import Gate, Hit, Results
+from memory_tui.tui.widgets.results import GateRow, HitList, HitRow
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import sum_rows
@@ -88,10 +88,10 @@ def test_losers_stand_below_the_line_with_their_reason(workspace: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "omada router vlan")
-        results = app.screen.query_one(Results)
-        line = next(i for i, row in enumerate(results.rows) if isinstance(row, Gate))
-        assert all(isinstance(row, Hit) and row.recalled for row in results.rows[:line])
-        assert all(isinstance(row, Hit) and not row.recalled for row in results.rows[line + 1 :])
+        results = app.screen.query_one(HitList)
+        line = next(i for i, row in enumerate(results.rows) if isinstance(row, GateRow))
+        assert all(isinstance(row, HitRow) and row.recalled for row in results.rows[:line])
+        assert all(isinstance(row, HitRow) and not row.recalled for row in results.rows[line + 1 :])
         assert "not recalled: under minScore 0.35" in text_of(app)
         assert " short" in text_of(app)
         trace = view_of(app).trace
@@ -106,15 +106,15 @@ def test_over_the_limit_and_under_the_gate_are_two_lines(workspace: Path) -> Non
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "omada router vlan")
-        results = app.screen.query_one(Results)
-        labels = [row.label for row in results.rows if isinstance(row, Gate)]
+        results = app.screen.query_one(HitList)
+        labels = [row.label for row in results.rows if isinstance(row, GateRow)]
         assert labels == ["not recalled: over the limit of 2 results", "not recalled: under minScore 0.10"]
         trace = view_of(app).trace
         assert trace is not None
-        second = [i for i, row in enumerate(results.rows) if isinstance(row, Gate)][1]
+        second = [i for i, row in enumerate(results.rows) if isinstance(row, GateRow)][1]
         floor = trace.floor
         for i, row in enumerate(results.rows):
-            if isinstance(row, Hit):
+            if isinstance(row, HitRow):
                 candidate = (trace.recalled if row.recalled else trace.lost)[row.index]
                 assert (candidate.score >= floor) == (i < second)
 
@@ -194,7 +194,7 @@ def test_the_cursor_stays_on_its_chunk_when_places_change(app: MemoryApp) -> Non
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "j", "j", "j")
-        results = app.screen.query_one(Results)
+        results = app.screen.query_one(HitList)
         hit = results.hit
         assert hit is not None
         await to_knob(pilot, "query.hybrid.vectorWeight")
@@ -320,7 +320,7 @@ def test_a_saved_note_is_found_without_a_key(workspace: Path) -> None:
 def test_enter_opens_the_note_at_the_cited_lines(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        hit = app.screen.query_one(Results).hit
+        hit = app.screen.query_one(HitList).hit
         assert hit is not None
         await press(pilot, "enter")
         assert isinstance(app.screen, ReaderView)
@@ -331,7 +331,7 @@ def test_enter_opens_the_note_at_the_cited_lines(app: MemoryApp) -> None:
         assert reader.place == (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line)
         await press(pilot, "escape")
         assert isinstance(app.screen, SearchView)
-        assert isinstance(app.focused, Results)
+        assert isinstance(app.focused, HitList)
 
     drive(app, steps)
 
@@ -339,7 +339,7 @@ def test_enter_opens_the_note_at_the_cited_lines(app: MemoryApp) -> None:
 def test_citation_and_text_go_to_the_clipboard(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        hit = app.screen.query_one(Results).hit
+        hit = app.screen.query_one(HitList).hit
         assert hit is not None
         await press(pilot, "y")
         assert app.clipboard == hit.chunk.citation
@@ -354,11 +354,11 @@ def test_citation_and_text_go_to_the_clipboard(app: MemoryApp) -> None:
 def test_a_click_selects_and_a_second_one_opens(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        results = app.screen.query_one(Results)
-        await pilot.click(Results, offset=(20, 5))
+        results = app.screen.query_one(HitList)
+        await pilot.click(HitList, offset=(20, 5))
         await settled(pilot)
         assert results.cursor == 2
-        await pilot.click(Results, offset=(20, 5), times=2)
+        await pilot.click(HitList, offset=(20, 5), times=2)
         await settled(pilot)
         assert isinstance(app.screen, ReaderView)
 

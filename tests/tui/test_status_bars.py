@@ -54,7 +54,7 @@ def test_facts_that_cannot_be_gathered_are_as_last_known_until_they_can(
         assert "as last known" not in first_line(app)
         real = Engine.status
         monkeypatch.setattr(Engine, "status", fails)
-        app.bridge.look()
+        app.jobs.refresh()
         await until(lambda: "as last known: The index does not answer." in first_line(app))
         app.switch_mode("index")
         await until(lambda: "Not in the index" in text_of(app))

@@ -12,14 +12,14 @@ from textual.widgets import Input, OptionList
 
 from memory_tui.tui import note_changes
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.dialogs import Choices, Picker, Prompt
+from memory_tui.tui.views.dialogs import NameList, Picker, Prompt
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.notes.edit import EditArea, EditView
 from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.query import QueryBox
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from tests.support.tui import (
     LARGE,
@@ -171,7 +171,7 @@ def test_a_paste_stays_between_the_keys_around_it(app: MemoryApp) -> None:
         app.post_message(events.Paste("omada"))
         await burst(pilot, "space", "v", "l", "a", "n", "enter", "j")
         assert box(app).value == QUESTION
-        assert isinstance(app.screen.focused, Results)
+        assert isinstance(app.screen.focused, HitList)
 
     drive(app, steps)
 
@@ -184,12 +184,12 @@ def test_enter_opens_the_note_that_the_list_shows(app: MemoryApp) -> None:
         for letters in ("", "netwrk", "projects"):
             await press(pilot, "o", *letters)
             assert isinstance(app.screen, Picker)
-            choices = app.screen.query_one(Choices)
+            choices = app.screen.query_one(NameList)
             shown = choices.names[choices.cursor]
             await press(pilot, "escape")
             await burst(pilot, "o", *letters, "enter")
             assert isinstance(app.screen, BrowseView)
-            page = app.screen.reader.page
+            page = app.screen.pane.reader.page
             assert page is not None
             assert page.path == shown
 
@@ -229,7 +229,7 @@ def test_keys_after_a_dialogue_that_a_key_closes_reach_the_view(app: MemoryApp) 
 def test_a_judgement_is_of_the_hit_that_was_asked_about(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        results = app.screen.query_one(Results)
+        results = app.screen.query_one(HitList)
         hit = results.hit
         assert hit is not None
         await press(pilot, "v")
@@ -249,7 +249,7 @@ def test_a_judgement_is_of_the_hit_that_was_asked_about(app: MemoryApp) -> None:
 
 
 def labels(view: SearchView) -> tuple[object, ...]:
-    notebook = view.desk.notebook
+    notebook = view.judge.desk.notebook
     assert notebook is not None
     return notebook.queries[0].labels
 

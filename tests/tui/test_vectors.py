@@ -17,7 +17,7 @@ from memory_tui.plan import Options
 from memory_tui.tui import state
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.widgets.index_lists import EventLog, words
-from memory_tui.tui.widgets.status_bars import Progress, fitted, statements
+from memory_tui.tui.widgets.status_bars import IndexingProgress, fitted, statements
 from tests.support.provider_server import Asked, Handler, Play, serving, well
 from tests.support.tui import (
     LARGE,
@@ -64,9 +64,9 @@ def test_the_first_line_names_who_compares_the_vectors(
     with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as opened:
         opened.indexer.sync()
         status, found = opened.status(), state.gather(opened).vector
-    if not status.vector["available"]:
+    if not status.vector.available:
         pytest.skip("sqlite-vec does not work here")
-    assert str(status.vector["engine"]).startswith(engine)
+    assert status.vector.engine.startswith(engine)
     assert (found.words, found.ok) == (words, True)
 
 
@@ -115,7 +115,7 @@ def test_the_log_counts_the_vectors_of_a_slow_provider(tmp_path: Path, play: Pla
 
 def _tell(app: MemoryApp, *news: events.Event) -> None:
     for event in news:
-        app.bridge.hear(event)
+        app.jobs.hear(event)
 
 
 def test_one_line_a_sync_and_none_in_the_first_line_afterwards(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_both_counts_stand_in_the_first_line(tmp_path: Path) -> None:
 
     async def steps(_: Pilot[int]) -> None:
         assert app.facts is not None
-        parts = statements(app.facts, Progress(12, 300, "memory/a.md", 4.0, 90.0, asked=64, lacking=1302))
+        parts = statements(app.facts, IndexingProgress(12, 300, "memory/a.md", 4.0, 90.0, asked=64, lacking=1302))
         for width, said in ((SMALL[0], "vectors 64/1,302"), (160, "vectors for 64 of 1,302 chunks")):
             line = "  ".join(text for text, _ in fitted(parts, width))
             assert "INDEXING 12/300" in line

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -23,11 +25,25 @@ from memory_tui.tui.views.dialogs import Prompt
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject, rows_of
 from tests.support.search import evidence, settings
-from tests.support.tui import LARGE, SMALL, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
+from tests.support.tui import (
+    LARGE,
+    SMALL,
+    ask,
+    burst,
+    drive,
+    make_app,
+    press,
+    said,
+    sample,
+    settled,
+    strike,
+    text_of,
+    until,
+)
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
@@ -50,7 +66,7 @@ def trace_of(app: MemoryApp) -> Trace:
 
 
 def hit_of(app: MemoryApp) -> Candidate:
-    hit = app.screen.query_one(Results).hit
+    hit = app.screen.query_one(HitList).hit
     assert hit is not None
     return hit
 
@@ -64,6 +80,52 @@ async def to_first_loser(pilot: Pilot[int]) -> Candidate:
 
 
 # --- flips ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_turned_knob_explains_the_hit_twice(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once at once, and once with everything that would change the verdict; held keys look for it once."""
+    shown: list[Subject | None] = []
+    show_subject = WhyPane.show
+    monkeypatch.setattr(WhyPane, "show", lambda pane, subject: (shown.append(subject), show_subject(pane, subject)))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "t", "j")
+        shown.clear()
+        await press(pilot, "l")
+        assert [subject is not None and subject.changes is not None for subject in shown] == [False, True]
+        shown.clear()
+        await burst(pilot, *"llhhl")
+        assert sum(subject is not None and subject.changes is not None for subject in shown) == 1
+
+    drive(app, steps)
+
+
+def test_only_changed_lines_of_the_pane_are_drawn(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[Region, ...]] = []
+    refresh = WhyPane.refresh
+
+    def heard(pane: WhyPane, *regions: Region, **options: bool) -> WhyPane:
+        drawn.append(regions)
+        return refresh(pane, *regions, **options)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        pane = app.screen.query_one(WhyPane)
+        subject = pane.subject
+        assert subject is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(WhyPane, "refresh", heard)
+            pane.show(subject)
+            assert drawn == [], "nothing is other than before"
+            pane.show(replace(subject, changes=None, working="looking"))
+        await settled(pilot)
+        picture = text_of(app)
+        pane.refresh()
+        await settled(pilot)
+        assert text_of(app) == picture
+
+    drive(app, steps)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
@@ -215,7 +277,7 @@ def test_enter_goes_deeper_and_escape_back(app: MemoryApp) -> None:
         assert pane.depth == 0
         assert app.focused is pane
         await press(pilot, "escape")
-        assert isinstance(app.focused, Results)
+        assert isinstance(app.focused, HitList)
 
     drive(app, steps)
 

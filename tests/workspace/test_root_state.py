@@ -21,7 +21,7 @@ from memory_tui.core import events
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.engine.engine import Engine
 from memory_tui.index import mass_deletion, watch
-from memory_tui.mcp.tools import Manner, memory_search
+from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.workspace import root_state
@@ -127,14 +127,14 @@ def test_a_deleted_workspace_is_told_kept_and_comes_back(workspace: Path, tmp_pa
         with pytest.raises(WorkspaceError):
             life.engine.indexer.sync()
         assert life.indexed() == ALL
-        answer = memory_search(life.engine, {"query": "printer"}, Manner()).answer
+        answer = memory_search(life.engine, {"query": "printer"}, AnswerRules()).answer
         assert answer["results"][0]["path"] == "MEMORY.md"
         assert answer["stale"]
         assert [(root["path"], root["state"]) for root in answer["roots"]] == [(".", "gone")]
         assert "index keeps" in answer["warning"]
         shutil.copytree(copy, workspace)
         life.comes_back(".", ALL)
-        assert "roots" not in memory_search(life.engine, {"query": "printer"}, Manner()).answer
+        assert "roots" not in memory_search(life.engine, {"query": "printer"}, AnswerRules()).answer
 
 
 def test_a_workspace_renamed_and_back_is_indexed_again(workspace: Path) -> None:

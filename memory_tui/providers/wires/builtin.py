@@ -9,22 +9,22 @@ from __future__ import annotations
 import re
 import threading
 import time
-import zipfile
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
-from memory_tui.providers.provider_options import BUILTIN_MODEL
+from memory_tui.providers.provider_row import ProviderRow
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 DIMS = 256
-MODEL = BUILTIN_MODEL
+MODEL = "minilm-static-256"
 TABLE = Path(__file__).parent / "table" / "minilm-static-256.npz"
 UNKNOWN = "[UNK]"
 MAX_INPUT_BYTES = 8000
@@ -86,6 +86,8 @@ class _Table:
     """The token vectors in memory: `q` int8 (tokens, DIMS) and the `scale` float32 (tokens,) of its rows."""
 
     def __init__(self, path: Path) -> None:
+        import numpy as np
+
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             self.q: npt.NDArray[np.int8] = data["q"]
             self.scale: npt.NDArray[np.float32] = data["scale"]
@@ -96,6 +98,8 @@ class _Table:
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """Float32 array (len(texts), DIMS) of unit vectors, or zeros for a text without any known token."""
+        import numpy as np
+
         out = np.zeros((len(texts), DIMS), np.float32)
         for row, text in zip(out, texts, strict=True):
             tokens, counts = np.unique(np.array(self.words.ids(text), np.intp), return_counts=True)
@@ -145,6 +149,8 @@ class Builtin:
         self._table = None
 
     def _loaded(self) -> _Table:
+        import zipfile
+
         with self._loading:
             if self._table is None:
                 try:
@@ -154,3 +160,14 @@ class Builtin:
                     self._health = Health(False, message)
                     raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
             return self._table
+
+
+BUILTIN = ProviderRow(
+    "builtin",
+    "the built-in table",
+    make=lambda _: Builtin(),
+    model=MODEL,
+    dims={MODEL: DIMS},
+    auto=6,
+    asked_model=lambda _: MODEL,
+)

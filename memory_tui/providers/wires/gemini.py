@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from memory_tui.providers.answer_rows import Malformed, field
+from memory_tui.providers.batch_format import BatchFormat, Upload, Ways, multipart
 from memory_tui.providers.failures import ProviderFailure, State
 from memory_tui.providers.provider_options import (
     Headers,
     Kind,
     ProviderSettings,
     Wire,
-    endpoint,
     fingerprint,
     listed,
-    missing_key,
-    usable_keys,
     without_prefix,
     without_slash,
 )
+from memory_tui.providers.provider_row import ProviderRow, authorised
 
-if TYPE_CHECKING:
-    from memory_tui.providers.batch import Line, Look, Phase, Upload
-
-_BASE = "https://generativelanguage.googleapis.com/v1beta"
 _TASKS = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
 _PREFIXES = {"query": "task: search result | query: ", "document": "title: none | text: "}
 _SMALLEST, _FULL = 128, 3072
@@ -37,12 +29,12 @@ _MOST_ITEMS = 100
 
 def gemini(settings: ProviderSettings) -> Wire:
     """Gemini. Raises ProviderFailure."""
-    base = endpoint(settings, "Gemini", _BASE)
+    base = GEMINI.endpoint(settings)
     cut = base.partition("/openai")[0]
     found = _keys(settings)
-    if not found and not {"authorization", "x-goog-api-key"} & {name.lower() for name in settings.headers}:
-        raise missing_key("Gemini", "google", "GEMINI_API_KEY")
-    model = without_prefix(without_prefix(settings.model or "gemini-embedding-001", "models/"), "gemini/", "google/")
+    if not found and not authorised(settings, "x-goog-api-key"):
+        raise GEMINI.missing_key()
+    model = without_prefix(without_prefix(settings.model or GEMINI.model, "models/"), "gemini/", "google/")
     second = model.startswith("gemini-embedding-2")
     size = _size(settings.output_dimensionality, model, second)
     sized = {"outputDimensionality": size} if size else {}
@@ -58,13 +50,12 @@ def gemini(settings: ProviderSettings) -> Wire:
         requests = [{**one(text, kind), "model": f"models/{model}"} for text in texts]
         return f"/models/{model}:batchEmbedContents", {"requests": requests}
 
-    own = cut == _BASE and model in ("gemini-embedding-001", "gemini-embedding-2", "gemini-embedding-2-preview")
     return Wire(
         name="gemini",
         label="Gemini",
         model=model,
         base_url=without_slash(cut),
-        dims=size or (_FULL if own else None),
+        dims=size or (GEMINI.dims.get(model) if cut == GEMINI.base_url else None),
         max_input_bytes=8000 if second else 2048,
         key=fingerprint(provider="gemini", baseUrl=cut, model=model, **sized, headers=listed(settings.headers)),
         headers=settings.headers,
@@ -85,20 +76,20 @@ def rows(answer: object) -> list[object]:
 
 def _keys(settings: ProviderSettings) -> tuple[str, ...]:
     """A configured key may be the name of the variable that holds it; the environment may hold several keys."""
-    named = {"GOOGLE_API_KEY", "GEMINI_API_KEY"}
-    said = [settings.env(key.reveal()) or "" if key.reveal() in named else key.reveal() for key in settings.api_keys]
-    if not any(said):
-        several = re.split(r"[\s,;]+", settings.env("GEMINI_API_KEYS") or "")
-        said = [settings.env("GEMINI_API_KEY") or "", settings.env("GOOGLE_API_KEY") or "", *several]
-    return usable_keys("gemini", said) or usable_keys("gemini", [key.reveal() for key in settings.spare_keys])
+    single = GEMINI.variables[:2]
+    found = [settings.env(key.reveal()) or "" if key.reveal() in single else key.reveal() for key in settings.api_keys]
+    if not any(found):
+        several = re.split(r"[\s,;]+", settings.env(GEMINI.variables[2]) or "")
+        found = [*(settings.env(variable) or "" for variable in single), *several]
+    return GEMINI.usable_keys(found) or GEMINI.usable_keys([key.reveal() for key in settings.spare_keys])
 
 
 def _auth(key: str) -> Headers:
     try:
-        told = json.loads(key) if key.startswith("{") else None
+        parsed = json.loads(key) if key.startswith("{") else None
     except ValueError:
-        told = None
-    token = told.get("token") if isinstance(told, dict) else None
+        parsed = None
+    token = parsed.get("token") if isinstance(parsed, dict) else None
     return {"Authorization": f"Bearer {token}"} if isinstance(token, str) else {"x-goog-api-key": key}
 
 
@@ -112,137 +103,85 @@ def _size(asked: int | None, model: str, second: bool) -> int | None:
     return asked or (_FULL if second else None)
 
 
-_PHASES: Mapping[str, Phase] = {
-    "SUCCEEDED": "completed",
-    "COMPLETED": "completed",
-    "DONE": "completed",
-    "FAILED": "failed",
-    "CANCELLED": "cancelled",
-    "CANCELED": "cancelled",
-    "EXPIRED": "expired",
-}
+def batch(wire: Wire) -> BatchFormat:
+    """Gemini's batch service: each line is what a direct request holds; a job bears the name of its file."""
+    root = (
+        wire.base_url.replace("/v1beta", "/upload/v1beta") if "/v1beta" in wire.base_url else f"{wire.base_url}/upload"
+    )
 
-
-@dataclass(frozen=True, slots=True)
-class GeminiBatches:
-    """Gemini's."""
-
-    wire: Wire
-
-    def line(self, text_id: str, text: str) -> Mapping[str, object]:
-        """`{key, request: {content, taskType, model, outputDimensionality?}}`: what a direct request holds."""
-        _, body = self.wire.request([text], "document")
+    def line(text_id: str, text: str) -> Mapping[str, object]:
+        _, body = wire.request([text], "document")
         requests = body["requests"]
         assert isinstance(requests, list)
         return {"key": text_id, "request": requests[0]}
 
-    def upload(self, lines: bytes, name: str) -> Upload:
-        """Metadata and file as two related parts."""
-        from memory_tui.providers.batch import Upload
-
-        base = self.wire.base_url
-        root = base.replace("/v1beta", "/upload/v1beta") if "/v1beta" in base else f"{base}/upload"
-        boundary = f"memory-tui-{hashlib.sha256(lines).hexdigest()}"
-        told = json.dumps({"file": {"displayName": name, "mimeType": "application/jsonl"}})
-        head = (
-            f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{told}\r\n--{boundary}\r\n"
-            "Content-Type: application/jsonl\r\n\r\n"
-        )
-        return Upload(
+    def upload(lines: bytes, name: str) -> Upload:
+        about = json.dumps({"file": {"displayName": name, "mimeType": "application/jsonl"}})
+        return multipart(
             f"{root}/files?uploadType=multipart",
-            f"multipart/related; boundary={boundary}",
-            head.encode() + lines + f"\r\n--{boundary}--\r\n".encode(),
+            "related",
+            [
+                ("Content-Type: application/json; charset=UTF-8", about.encode()),
+                ("Content-Type: application/jsonl", lines),
+            ],
         )
 
-    def file_id(self, answer: object) -> str:
-        """`file.name`, which is `files/<id>`."""
-        from memory_tui.providers.batch import name_in, text
-
-        return name_in(text(answer, "file", "name") or text(answer, "name"), "files")
-
-    def create(self, file_id: str) -> tuple[str, Mapping[str, object]]:
-        """A job that bears the name of its file, by which it can be found again."""
-        return f"/models/{self.wire.model}:asyncBatchEmbedContent", {
-            "batch": {"displayName": _named(file_id), "inputConfig": {"file_name": file_id}}
+    def create(file_id: str) -> tuple[str, Mapping[str, object]]:
+        return f"/models/{wire.model}:asyncBatchEmbedContent", {
+            "batch": {"displayName": _mark(file_id), "inputConfig": {"file_name": file_id}}
         }
 
-    def job_id(self, answer: object) -> str:
-        """`name`, which is `batches/<id>`."""
-        from memory_tui.providers.batch import name_in, text
+    def counts(name: str) -> Ways:
+        return ("metadata", "batchStats", name), ("batchStats", name)
 
-        return name_in(text(answer, "name"), "batches")
-
-    def recent(self) -> str:
-        """The list of jobs, the newest first."""
-        return "/batches?pageSize=100"
-
-    def find(self, answer: object, file_id: str) -> str:
-        """By the name that `create` gave."""
-        from memory_tui.providers.batch import fields, text
-
-        jobs = fields(answer).get("operations") or fields(answer).get("batches")
-        found = (
-            [job for job in jobs if _named(file_id) in (text(job, "displayName"), text(job, "metadata", "displayName"))]
-            if isinstance(jobs, list)
-            else []
-        )
-        return self.job_id(found[0]) if found else ""
-
-    def job(self, job_id: str) -> str:
-        """`/batches/<id>`."""
-        return f"/batches/{job_id.removeprefix('batches/')}"
-
-    def cancel(self, job_id: str) -> str:
-        """`/batches/<id>:cancel`."""
-        return f"{self.job(job_id)}:cancel"
-
-    def look(self, answer: object) -> Look:
-        """`state` or `metadata.state`, `metadata.batchStats`, and where the results are."""
-        from memory_tui.providers.batch import Look, failure_of, fields, name_in, number, text
-
-        told = fields(answer)
-        state = text(told, "state") or text(told, "metadata", "state")
-        phase = _PHASES.get(state.rpartition("STATE_")[2].upper(), "running")
-        if not state and told.get("done") is True:
-            phase = "failed" if "error" in told else "completed"
-        elif not state and "metadata" not in told and "name" not in told:
-            raise Malformed("a job without a state")
-        file = (
-            text(told, "outputConfig", "file")
-            or text(told, "outputConfig", "fileId")
-            or text(told, "metadata", "output", "responsesFile")
-            or text(told, "response", "responsesFile")
-            or text(told, "output", "responsesFile")
-        )
-        stats = ("metadata", "batchStats") if fields(told, "metadata", "batchStats") else ("batchStats",)
-        return Look(
-            phase,
-            number(told, *stats, "successfulRequestCount"),
-            number(told, *stats, "failedRequestCount"),
-            number(told, *stats, "requestCount"),
-            (name_in(file, "files"),) if file else (),
-            failure_of(told),
-        )
-
-    def file(self, file_id: str) -> str:
-        """`/files/<id>`."""
-        return f"/files/{file_id.removeprefix('files/')}"
-
-    def content(self, file_id: str) -> str:
-        """`/files/<id>:download`."""
-        return f"{self.file(file_id)}:download?alt=media"
-
-    def result(self, line: Mapping[str, object]) -> Line:
-        """`{key, embedding: {values}}`, or the same below `response`."""
-        from memory_tui.providers.batch import Line, failure_of, fields, text
-
-        text_id = text(line, "key") or text(line, "custom_id") or text(line, "request_id")
-        response = fields(line, "response")
-        if error := failure_of(line) or failure_of(response):
-            return Line(text_id, None, error)
-        values = fields(line, "embedding").get("values") or fields(response, "embedding").get("values")
-        return Line(text_id, values, "" if values else "no vector came back")
+    return BatchFormat(
+        line=line,
+        upload=upload,
+        create=create,
+        recent="/batches?pageSize=100",
+        job="/batches/{}",
+        cancel="/batches/{}:cancel",
+        file="/files/{}",
+        content="/files/{}:download?alt=media",
+        file_id=(("file", "name"), ("name",)),
+        job_id=(("name",),),
+        listed=(("operations",), ("batches",)),
+        made_of=(("displayName",), ("metadata", "displayName")),
+        state=(("state",), ("metadata", "state")),
+        counts=(counts("successfulRequestCount"), counts("failedRequestCount"), counts("requestCount")),
+        results=(
+            (
+                ("outputConfig", "file"),
+                ("outputConfig", "fileId"),
+                ("metadata", "output", "responsesFile"),
+                ("response", "responsesFile"),
+                ("output", "responsesFile"),
+            ),
+        ),
+        line_id=(("key",), ("custom_id",), ("request_id",)),
+        vector=(("embedding", "values"), ("response", "embedding", "values")),
+        errors=((), ("response",)),
+        begun=("metadata", "name"),
+        file_folder="files/",
+        job_folder="batches/",
+        mark=_mark,
+    )
 
 
-def _named(file_id: str) -> str:
+def _mark(file_id: str) -> str:
     return f"memory-tui-{file_id.removeprefix('files/')}"
+
+
+GEMINI = ProviderRow(
+    "gemini",
+    "Gemini",
+    wire=gemini,
+    batch=batch,
+    base_url="https://generativelanguage.googleapis.com/v1beta",
+    account="google",
+    variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEYS"),
+    model="gemini-embedding-001",
+    dims={"gemini-embedding-001": _FULL, "gemini-embedding-2": _FULL, "gemini-embedding-2-preview": _FULL},
+    prices={"gemini-embedding-001": 0.15},
+    auto=3,
+)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from pathlib import Path
 
 from memory_tui.providers.failures import ProviderFailure, State
-from memory_tui.providers.provider_options import DEFAULT_MODEL_PATH, ProviderSettings
+from memory_tui.providers.provider_options import ProviderSettings
 
 _MAGIC = b"GGUF"
 _END = 1 << 16
+DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
 PACKAGE = "llama_cpp"
 """What runs local models."""
 
@@ -26,11 +26,18 @@ def check(settings: ProviderSettings, on_disk: bool = False) -> None:
             "local.modelPath names no file on this machine.",
             "Set it to a GGUF file, or choose the provider local to have one fetched.",
         )
-    if importlib.util.find_spec(PACKAGE) is None:
+    from importlib.util import find_spec
+
+    if find_spec(PACKAGE) is None:
         raise ProviderFailure(State.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
-    source = settings.model_path or DEFAULT_MODEL_PATH
+    source = asked_model(settings)
     if not is_remote(source):
         require_gguf(Path(source).expanduser())
+
+
+def asked_model(settings: ProviderSettings) -> str:
+    """The path, `hf:` URI or URL of the model file."""
+    return settings.model_path or DEFAULT_MODEL
 
 
 def is_remote(source: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.provider_row import ProviderRow
 
 MODEL = "fts-only"
 """OpenClaw's name for the model of an index without vectors."""
@@ -38,3 +39,6 @@ class Absent:
 
     def close(self) -> None:
         """Nothing to release."""
+
+
+NONE = ProviderRow("none", "no provider", make=lambda _: Absent())

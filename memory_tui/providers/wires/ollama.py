@@ -7,17 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memory_tui.providers.answer_rows import Malformed, field
-from memory_tui.providers.provider_options import (
-    Kind,
-    ProviderSettings,
-    Wire,
-    endpoint,
-    keys,
-    plain_key,
-    without_prefix,
-)
+from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, without_prefix
+from memory_tui.providers.provider_row import ProviderRow, bearers
 
-_BASE = "http://127.0.0.1:11434"
 _QUERIES = {
     "qwen3-embedding": "Instruct: Given a user query, retrieve relevant memory notes and documents\nQuery:{}",
     "nomic-embed-text": "search_query: {}",
@@ -31,9 +23,8 @@ def ollama(settings: ProviderSettings) -> Wire:
 
     A server before 0.3 is asked by its older path. Raises ProviderFailure.
     """
-    base = re.sub(r"/v1$", "", endpoint(settings, "Ollama", _BASE).rstrip("/"), flags=re.IGNORECASE)
-    found = keys(settings, "ollama", "OLLAMA_API_KEY")
-    model = without_prefix(settings.model or "nomic-embed-text", "ollama/")
+    base = re.sub(r"/v1$", "", OLLAMA.endpoint(settings).rstrip("/"), flags=re.IGNORECASE)
+    model = without_prefix(settings.model or OLLAMA.model, "ollama/")
     around = next((form for start, form in _QUERIES.items() if model.rpartition("/")[2].startswith(start)), "{}")
 
     def worded(text: str, kind: Kind) -> str:
@@ -58,9 +49,9 @@ def ollama(settings: ProviderSettings) -> Wire:
         base_url=base,
         dims=size,
         max_input_bytes=8000,
-        key=plain_key("ollama", _BASE, base, model, settings),
+        key=OLLAMA.plain_key(base, model, settings),
         headers=settings.headers,
-        auth=tuple({"Authorization": f"Bearer {key}"} for key in found),
+        auth=bearers(OLLAMA.keys(settings)),
         request=request,
         rows=lambda answer: cut(rows(answer)),
         most_items=64,
@@ -81,3 +72,14 @@ def older_rows(answer: object) -> list[object]:
     if not isinstance(answer, dict) or "embedding" not in answer:
         raise Malformed("JSON that has no embedding")
     return [answer["embedding"]]
+
+
+OLLAMA = ProviderRow(
+    "ollama",
+    "Ollama",
+    wire=ollama,
+    base_url="http://127.0.0.1:11434",
+    account="ollama",
+    variables=("OLLAMA_API_KEY",),
+    model="nomic-embed-text",
+)

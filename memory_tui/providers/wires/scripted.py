@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-import numpy as np
-
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.provider_row import ProviderRow
 
 DIMS = 256
 MODEL = "hash-256"
@@ -30,6 +29,8 @@ def _axis(token: str) -> tuple[int, float]:
 
 def hash_vector(text: str) -> Vectors:
     """Float32 unit vector (256,) of `text`, or zeros when it holds no token."""
+    import numpy as np
+
     vector = np.zeros(DIMS)
     for token in _TOKEN.findall(well_formed(text).lower()):
         if not token.isspace():
@@ -57,6 +58,8 @@ class Scripted:
 
     def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:  # noqa: ARG002
         """Float32 array (len(texts), 256) of unit vectors, or zeros for a text without any token."""
+        import numpy as np
+
         start = time.perf_counter()
         vectors = np.zeros((len(texts), DIMS), np.float32)
         for at, text in enumerate(texts):
@@ -70,3 +73,6 @@ class Scripted:
 
     def close(self) -> None:
         """Nothing to release."""
+
+
+SCRIPTED = ProviderRow("scripted", "scripted vectors", make=lambda _: Scripted())

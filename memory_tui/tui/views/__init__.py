@@ -1,6 +1,6 @@
 """The views of the app, each imported when it is first shown.
 
-- dialogs: Dialogs over a view: a question, a line to type, a list to pick from, a preview. -> Ask
+- dialogs: Dialogs over a view: a question, a line to type, a list to pick from, a preview. -> LineDialog
 - help: Help shows the keys of the focused pane, the signs on this screen. -> Help
 - inbox: View 4: the inbox.
 - index: View 3: the index, with the views that open over it.

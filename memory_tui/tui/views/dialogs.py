@@ -16,8 +16,9 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui.draw import Piece, fit_path, plural
+from memory_tui.tui.draw import Piece, fit_path
 from memory_tui.tui.note_page import closest
 from memory_tui.tui.widgets.note_side import DiffList
 from memory_tui.tui.widgets.query import Box
@@ -39,7 +40,7 @@ def looks_secret(text: str) -> str:
     return f"This looks like a secret ({found[0].kind}); notes are read by agents." if found else ""
 
 
-class Ask(ModalScreen[str]):
+class LineDialog(ModalScreen[str]):
     """Enter hands over what was typed; esc hands over nothing."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "Close")]
@@ -236,7 +237,7 @@ class Prompt(ModalScreen[str | None]):
             box.focus()
 
 
-class Choices(RowList):
+class NameList(RowList):
     """The names that fit what was typed, best first."""
 
     can_focus = False
@@ -295,7 +296,7 @@ class Picker(ModalScreen[str | None]):
         with Vertical(id="picker") as box:
             box.border_title = self._title
             yield Box(placeholder="a few letters of its name", id="letters")
-            yield Choices()
+            yield NameList()
 
     def on_mount(self) -> None:
         """All names, until something is typed."""
@@ -312,19 +313,19 @@ class Picker(ModalScreen[str | None]):
         typed = letters.strip()
         found = [self._names[at] for at in closest(self._folded, typed)]
         offered = [typed] if self._new and typed and typed not in found else []
-        self.query_one(Choices).show([*found, *offered], self._new if offered else "")
+        self.query_one(NameList).show([*found, *offered], self._new if offered else "")
         self.query_one("#picker", Vertical).border_subtitle = f"{plural(len(found), 'name')}, enter takes one"
 
     def action_move(self, way: str) -> None:
         """Move in the list while typing."""
-        getattr(self.query_one(Choices), f"do_{way}")()
+        getattr(self.query_one(NameList), f"do_{way}")()
 
     def action_take(self) -> None:
         """Close with the name under the cursor; who types quickly means what stands in the box by now."""
         letters = self.query_one(Box).value
         if letters != self._narrowed:
             self._narrow(letters)
-        choices = self.query_one(Choices)
+        choices = self.query_one(NameList)
         self.dismiss(choices.names[choices.cursor] if 0 <= choices.cursor < len(choices.names) else None)
 
     @on(RowList.Chosen)
@@ -357,7 +358,7 @@ class Snooze(ModalScreen[int | None]):
             yield Static(Content(fit_path(self._place, 44)))
             with Vertical(id="choices"):
                 for key, days in CHOICES:
-                    words = f" {days} day{'' if days == 1 else 's'}"
+                    words = f" {plural(days, 'day')}"
                     yield Button(Content.assemble((f" {key} ", "bold $primary"), words), id=f"days{days}", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:

@@ -13,9 +13,10 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
+from memory_tui.core.formatting import plural
 from memory_tui.inbox.entries import TITLES
 from memory_tui.tui import draw
-from memory_tui.tui.draw import plural, wrapped
+from memory_tui.tui.draw import wrapped
 from memory_tui.tui.keymap import ACTIONS, PLACES
 from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as KINDS
 from memory_tui.tui.views.index.openclaw_index import MEANINGS

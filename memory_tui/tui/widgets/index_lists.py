@@ -10,9 +10,10 @@ from typing import ClassVar
 from rich.cells import cell_len
 
 from memory_tui.core import events
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.tui.draw import Piece, fit, fit_path, plural, wrapped
+from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.state import Facts
 from memory_tui.tui.widgets.file_tree import SIGNS
 from memory_tui.tui.widgets.rowlist import RowList
@@ -117,7 +118,7 @@ class Statements(RowList):
         return [(f" {label if line == 0 else '':<{LABEL - 1}}", "muted"), (part, style)]
 
 
-class State(Statements):
+class StatusList(Statements):
     """The truth bar in full."""
 
     def __init__(self) -> None:
@@ -147,7 +148,7 @@ class Attention(RowList):
             *((root.path, root.state, root.detail) for root in facts.lost),
             *((item.path, "failed", item.detail) for item in facts.failed),
             *((item.path, item.detail, "waits to be indexed") for item in facts.pending),
-            *((item.path, "left out", item.detail) for item in facts.left_out),
+            *((left.path, "left out", left.reason) for left in facts.left_out),
         ]
         counts = [(len(facts.failed), "failed"), (len(facts.pending), "pending"), (len(facts.left_out), "left out")]
         self.border_subtitle = ", ".join(f"{n:,} {word}" for n, word in counts if n)

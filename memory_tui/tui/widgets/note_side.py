@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from memory_tui.core.sanitize import safe
 from memory_tui.tui.draw import Piece, wrapped
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.note_info import Row, Target
+from memory_tui.tui.note_info import Statement, Target
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LABEL = 10
 
 
-def _is_sign(row: Row) -> bool:
+def _is_sign(row: Statement) -> bool:
     """Whether the row is about a link, which a sign tells."""
     return len(row.label) == 1
 
@@ -33,9 +33,9 @@ class AboutPane(RowList):
     def __init__(self) -> None:
         super().__init__(id="about")
         self.border_title = "About"
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[Statement] = ()
 
-    def show(self, rows: Sequence[Row]) -> None:
+    def show(self, rows: Sequence[Statement]) -> None:
         """Tell `rows`; the cursor stays where it was."""
         if rows != self._rows:
             self._rows = rows

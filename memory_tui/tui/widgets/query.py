@@ -32,8 +32,8 @@ REST = 0.12
 class Box(Input):
     """A text box of one line without frame, whose cursor does not blink."""
 
-    def __init__(self, *, placeholder: str, id: str) -> None:
-        super().__init__(placeholder=placeholder, id=id, compact=True, select_on_focus=False, highlighter=None)
+    def __init__(self, value: str = "", *, placeholder: str, id: str) -> None:
+        super().__init__(value, placeholder=placeholder, id=id, compact=True, select_on_focus=False, highlighter=None)
         self.cursor_blink = False
 
     def validate_value(self, value: str) -> str:
@@ -179,14 +179,14 @@ def milliseconds(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class FunnelStage:
     """A piece of the line; what was lost there, if it can be listed."""
 
     text: str
     cut: Cut | None = None
 
 
-def stages(trace: Trace, *, short: bool = False) -> list[Stage]:
+def stages(trace: Trace, *, short: bool = False) -> list[FunnelStage]:
     """`412 chunks > vec 24, text 18 > 31 together > 2 lost to age > 5 over 0.35 > top 6 = 5 recalled`."""
     funnel = trace.funnel
 
@@ -194,18 +194,18 @@ def stages(trace: Trace, *, short: bool = False) -> list[Stage]:
         return "" if short else f" {text}"
 
     parts = [
-        Stage(f"{funnel.chunks:,} chunks", "disk" if trace.unsearchable else None),
-        Stage(f"vec {funnel.vector_pool}, text {funnel.text_pool}"),
-        Stage(f"{funnel.candidates}{word('together')}", "pool"),
+        FunnelStage(f"{funnel.chunks:,} chunks", "disk" if trace.unsearchable else None),
+        FunnelStage(f"vec {funnel.vector_pool}, text {funnel.text_pool}"),
+        FunnelStage(f"{funnel.candidates}{word('together')}", "pool"),
     ]
     if funnel.removed_by_decay:
-        parts.append(Stage(f"{funnel.removed_by_decay} {'aged' if short else 'lost to age'}", "age"))
+        parts.append(FunnelStage(f"{funnel.removed_by_decay} {'aged' if short else 'lost to age'}", "age"))
     if trace.floor > 0:
-        parts.append(Stage(f"{funnel.over_gate} over {trace.floor:.2f}", "minScore"))
+        parts.append(FunnelStage(f"{funnel.over_gate} over {trace.floor:.2f}", "minScore"))
     if funnel.displaced:
-        parts.append(Stage(f"{funnel.displaced} {'mmr' if short else 'displaced by mmr'}", "mmr"))
+        parts.append(FunnelStage(f"{funnel.displaced} {'mmr' if short else 'displaced by mmr'}", "mmr"))
     top = trace.settings.whole("query.maxResults")
-    return [*parts, Stage(f"top {top} = {funnel.recalled}{word('recalled')}", "limit")]
+    return [*parts, FunnelStage(f"top {top} = {funnel.recalled}{word('recalled')}", "limit")]
 
 
 def lost_at(trace: Trace, cut: Cut) -> list[int]:
@@ -235,7 +235,7 @@ def cuts(trace: Trace) -> list[Cut]:
     return [cut for cut, count in counts.items() if count > 0]
 
 
-class Funnel(Widget):
+class FunnelLine(Widget):
     """The stages of the last search; a click lists what was lost there."""
 
     class Chosen(Message):
@@ -271,7 +271,7 @@ class Funnel(Widget):
             return left.truncate(self.size.width, ellipsis=True)
         return Content.assemble(left, " " * gap, (f"{times} ", "$faint"))
 
-    def _fitted(self, trace: Trace) -> tuple[list[Stage], str]:
+    def _fitted(self, trace: Trace) -> tuple[list[FunnelStage], str]:
         every = "  ".join(f"{stage} {milliseconds(ms)}" for stage, ms in trace.timings.items()) + " ms"
         most = " ".join(f"{stage} {milliseconds(ms)}" for stage, ms in trace.timings.items() if stage != "read") + " ms"
         total = f"{milliseconds(sum(trace.timings.values()))} ms"
@@ -294,5 +294,5 @@ class Funnel(Widget):
             left += cell_len(part.text) + len(SEPARATOR)
 
 
-def _length(parts: Sequence[Stage]) -> int:
+def _length(parts: Sequence[FunnelStage]) -> int:
     return sum(cell_len(part.text) for part in parts) + len(SEPARATOR) * (len(parts) - 1)

@@ -110,9 +110,13 @@ class RowList(ScrollView, can_focus=True):
         moved = found != self.cursor
         self.set_reactive(RowList.cursor, found)
         self.show_cursor()
-        self.refresh()
+        self.redraw()
         if moved or keep is None:
             self.post_message(self.Moved(self))
+
+    def redraw(self) -> None:
+        """Draw the rows, which are other ones now."""
+        self.refresh()
 
     def row_of(self, key: Hashable) -> int | None:
         """The row about `key`."""

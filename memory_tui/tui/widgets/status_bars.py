@@ -12,10 +12,11 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
 from memory_tui.tui.action import Action, Context
-from memory_tui.tui.draw import fit_path, plural
+from memory_tui.tui.draw import fit_path
 from memory_tui.tui.keymap import LAST, hints
 from memory_tui.tui.state import Facts
 
@@ -31,7 +32,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IndexingProgress:
     """How far a sync is; `rate` in files a second, `seconds_left` None before there is an estimate.
 
     `rebuilding` tells that the old index answers until the new one is whole. Of `lacking` chunks, which are found by
@@ -64,7 +65,7 @@ def opening(name: str) -> list[Part]:
     return [Part(" OPENING ", " OPENING ", 99, "$text on $panel"), Part(name, name, 50)]
 
 
-def statements(facts: Facts, progress: Progress | None) -> list[Part]:
+def statements(facts: Facts, progress: IndexingProgress | None) -> list[Part]:
     """Every statement of the truth bar, in order."""
     parts = [_mode(facts, progress), *_lost(facts)]
     if facts.doubt:
@@ -87,6 +88,9 @@ def statements(facts: Facts, progress: Progress | None) -> list[Part]:
         parts.append(Part("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
     if facts.shrink:
         parts.append(Part(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
+    if facts.index_moved:
+        moved = f"index in a temporary place, {fit_path(one_line(facts.index_file), 40)}"
+        parts.append(Part(moved, "temporary index", 81, "$text-warning"))
     if facts.keeper:
         parts.append(Part(f"kept by {facts.keeper}", "reader", 38, "$quiet"))
     if not facts.provider.ok:
@@ -156,7 +160,7 @@ def _watch(facts: Facts) -> Part:
     return Part(f"watch by listing: {one_line(facts.watch_detail, 60)}", "watch by listing", 77, "$text-warning")
 
 
-def _left(progress: Progress) -> str:
+def _left(progress: IndexingProgress) -> str:
     """`45 files a second, 20 s left`; only for work that takes a while."""
     seconds = progress.seconds_left
     if seconds is None or seconds < 2:
@@ -169,7 +173,7 @@ def _stale(facts: Facts) -> bool:
     return bool(facts.pending) and not facts.watching
 
 
-def _mode(facts: Facts, progress: Progress | None) -> Part:
+def _mode(facts: Facts, progress: IndexingProgress | None) -> Part:
     if (gone := facts.lost_notes) is not None:
         text = f" {WORDS[gone.state][0]} "
         return Part(text, text, 99, "bold $text on $error-muted")
@@ -223,7 +227,7 @@ class TruthBar(Widget):
         super().__init__()
         self._parts = opening(name)
 
-    def show(self, facts: Facts | None, progress: Progress | None) -> None:
+    def show(self, facts: Facts | None, progress: IndexingProgress | None) -> None:
         """Say what `facts` are; nothing changes before the first ones."""
         if facts is not None and (parts := statements(facts, progress)) != self._parts:
             self._parts = parts

@@ -94,7 +94,7 @@ LABEL, VALUE, SLIDER = 11, 7, 9
 """Cells of a knob's name, its value with the mark of a changed one, and its scale."""
 
 
-class Knobs(Protocol):
+class KnobTurner(Protocol):
     """Who turns the knobs; the strip shows them as they are then before any of these returns.
 
     A step starts from what the strip shows, so a turn that were only announced would be lost under the next one.
@@ -116,7 +116,7 @@ class TuneStrip(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("tune"))
     PLACES: ClassVar[tuple[str, ...]] = ("tune",)
 
-    def __init__(self, knobs: Knobs) -> None:
+    def __init__(self, knobs: KnobTurner) -> None:
         super().__init__(id="tune")
         self._knobs = knobs
         self.border_title = "Tune"

@@ -16,7 +16,7 @@ from textual.binding import BindingType
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
-from memory_tui.tui.judging import REST, Progress
+from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.dialogs import Planned
 from memory_tui.tui.widgets.note_side import MARKS
@@ -71,7 +71,7 @@ VERBS: Mapping[Action, str] = MappingProxyType(
 )
 """What the button says that makes the change."""
 
-AGAIN = "again"
+BRING_BACK = "bring back"
 """What can be done about a suggestion that was kept or put off."""
 
 
@@ -164,7 +164,7 @@ def _proposed(shown: Shown, width: int) -> Iterator[Line]:
     if shown.refused:
         yield from text(shown.refused, width, "warn")
     elif shown.until:
-        yield from _action("enter", "bring it back into the queue", AGAIN, width)
+        yield from _action("enter", "bring it back into the queue", BRING_BACK, width)
     else:
         first = shown.suggestion.actions[0]
         yield from _action("enter", words(shown.suggestion, first), first, width)
@@ -215,7 +215,7 @@ DAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Findings:
     """Everything that was found, until when (epoch seconds) some of it is put off by id, and the seconds it took."""
 
     found: tuple[Suggestion, ...] = ()
@@ -224,7 +224,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionRecord:
     """That nobody is asked about `suggestion` any more before `until` (infinite: ever), decided at `at`."""
 
     suggestion: Suggestion
@@ -232,14 +232,14 @@ class Decision:
     at: float
 
 
-def look(engine: Engine) -> Callable[[Tell], Looked]:
+def examination(engine: Engine) -> Callable[[Tell], Findings]:
     """Looks through the notes and tells how far it is; ends when nobody wants it any more."""
 
-    def run(tell: Tell) -> Looked:
+    def run(tell: Tell) -> Findings:
         begun = time.monotonic()
 
         def step(title: str, done: int, total: int) -> None:
-            tell(Progress(f"looking for {title}", done, total) if title else None)
+            tell(JobProgress(f"looking for {title}", done, total) if title else None)
 
         def stopped() -> bool:
             tell(None)
@@ -251,18 +251,7 @@ def look(engine: Engine) -> Callable[[Tell], Looked]:
             found = engine.inbox.examine(step, stopped, every=True)
         finally:
             gc.enable()
-        return Looked(found, engine.inbox.decisions.hidden(found, engine.now()), time.monotonic() - begun)
-
-    return run
-
-
-def rested(engine: Engine, one: Suggestion, action: Action) -> Callable[[Tell], Planned]:
-    """What `proposed` gives, for a cursor that rests on a suggestion."""
-
-    def run(tell: Tell) -> Planned:
-        time.sleep(REST)
-        tell(None)
-        return proposed(engine, one, action)
+        return Findings(found, engine.inbox.decisions.hidden(found, engine.now()), time.monotonic() - begun)
 
     return run
 
@@ -308,7 +297,7 @@ def applied(engine: Engine, change: Change) -> Done:
         raise EditRefused(conflict.message, "It is looked at again.") from conflict
 
 
-def decided(engine: Engine, one: Suggestion, days: float) -> Decision:
+def decided(engine: Engine, one: Suggestion, days: float) -> DecisionRecord:
     """Put `one` off for `days`, for good where they are infinite, or bring it back where they are 0."""
     until = engine.now() + days * DAY_SECONDS
     if not days:
@@ -317,10 +306,12 @@ def decided(engine: Engine, one: Suggestion, days: float) -> Decision:
         engine.inbox.decisions.keep(one)
     else:
         engine.inbox.decisions.snooze(one, until)
-    return Decision(one, until if days else 0.0, time.time())
+    return DecisionRecord(one, until if days else 0.0, time.time())
 
 
-def taken_back(engine: Engine, since: float, last: Decision | None, before: float) -> Done | Planned | Decision:
+def taken_back(
+    engine: Engine, since: float, last: DecisionRecord | None, before: float
+) -> Done | Planned | DecisionRecord:
     """Take back what was done last: the decision `last`, before which it was put off until `before`, or a change.
 
     A change that was made before `since` is only planned, so that nobody is surprised by it. Raises EditRefused.

@@ -4,99 +4,99 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.binding import BindingType
 from textual.widget import Widget
 
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.draw import fit, plural
+from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.index_lists import home
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
-from memory_tui.tui.workers import Done, Tell, Worked
+from memory_tui.tui.workers import Tell, task
 
 if TYPE_CHECKING:
     from memory_tui.doctor.check import Result
     from memory_tui.engine.costs import Estimate
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import Status, Writing
-    from memory_tui.index.disk_usage import TableSize
+    from memory_tui.engine.status import Status, WriterProcess
     from memory_tui.openclaw.sessions import Nearness
     from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import Replay
+    from memory_tui.recalls.rerun import Rerun
+    from memory_tui.source.rows import TableSize
 
 
-class ListingView(View):
-    """Subclasses say what is gathered (`gather`, on a worker thread) and how it is written (`lines`)."""
+F = TypeVar("F")
 
-    TITLE_WORDS: ClassVar[str] = ""
-    WAITING: ClassVar[str] = "Looking ..."
-    AUTO_FOCUS = "#listing"
 
-    def __init__(self) -> None:
-        super().__init__()
+class Listing(Part, Generic[F]):
+    """A list of what `gather` finds on a worker thread, written by `lines`; `summary` stands in the frame.
+
+    `arrived` is called with what is found first. Without `gather` the view itself fills `found`.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        *,
+        title: str,
+        waiting: str,
+        gather: Callable[[Engine], F] | None,
+        lines: Callable[[F, int], list[Line]],
+        summary: Callable[[F], str] = lambda _found: "",
+        arrived: Callable[[F], None] = lambda _found: None,
+    ) -> None:
+        super().__init__(view)
+        self._title, self._waiting = title, waiting
+        self._gather, self._lines, self._summary, self._arrived = gather, lines, summary, arrived
         self._problem = ""
-        self._found: object = None
+        self.found: F | None = None
 
-    def compose_view(self) -> Iterable[Widget]:
+    def compose(self) -> Iterable[Widget]:
         """The list alone."""
         yield Rows(id="listing")
 
-    def more_places(self) -> tuple[str, ...]:
-        """No note is under the cursor."""
-        return ()
+    @property
+    def rows(self) -> Rows:
+        """The list."""
+        return self.view.query_one(Rows)
 
-    @staticmethod
-    def gather(engine: Engine) -> object:
-        """What is to be shown; runs on a worker thread. Raises MemoryTuiError."""
-        raise NotImplementedError
+    def mounted(self) -> None:
+        """Begin."""
+        self.do_again()
 
-    def lines(self, found: object, width: int) -> list[Line]:
-        """What was gathered, as lines of `width` cells."""
-        raise NotImplementedError
-
-    def subtitle(self, _found: object, /) -> str:
-        """What is said below the list."""
-        return ""
-
-    def on_mount(self) -> None:
-        """Begin to look."""
-        super().on_mount()
-        self.look()
-
-    def look(self) -> None:
-        """Look, or look again; what was there stays until then."""
+    @task("listing")
+    async def do_again(self) -> None:
+        """Gather, once more where that was done before; what was there stays until then."""
         self.show()
-        self.home.bridge.work(self.PLACE, self.gather)
-
-    def work_done(self, done: Done, /) -> None:
-        """Show what was found, or why nothing was."""
-        if done.kind != self.PLACE:
+        if self._gather is None:
             return
-        self._problem = f"{done.error.message} {done.error.next_step}".strip() if done.error is not None else ""
-        self._found = done.value if done.error is None else self._found
-        self.show()
+        found = await self.home.jobs.attempt(self._gather)
+        if isinstance(found, MemoryTuiError):
+            self._problem = sentence_of(found)
+            self.show()
+        else:
+            first, self._problem, self.found = self.found is None, "", found
+            self.show()
+            if first:
+                self._arrived(found)
 
     def show(self) -> None:
         """Draw what is known by now."""
-        said = "" if self._found is None else self.subtitle(self._found)
-        self.query_one(Rows).show(self._write, self.TITLE_WORDS, said)
+        self.rows.show(self._write, self._title, "" if self.found is None else self._summary(self.found))
         self.update_hints()
 
     def _write(self, width: int) -> list[Line]:
         if self._problem:
             return [*text("", width), *text(one_line(self._problem), width, "bad")]
-        return text(self.WAITING, width, "muted") if self._found is None else self.lines(self._found, width)
-
-    def back(self) -> bool:
-        """Back to the view below."""
-        self.app.pop_screen()
-        return True
+        return text(self._waiting, width, "muted") if self.found is None else self._lines(self.found, width)
 
 
 SIGNS: Mapping[str, tuple[str, str]] = {
@@ -109,73 +109,77 @@ SIGNS: Mapping[str, tuple[str, str]] = {
 """Glyph and style of each state, the worst first."""
 
 
-class DoctorView(ListingView):
+class DoctorView(View):
     """What needs something first, then what is well."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("doctor"))
     PLACE = "doctor"
-    TITLE_WORDS = "Doctor"
-    WAITING = "Examining machine, notes, index, provider and settings ..."
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#listing"
 
-    def look(self) -> None:
-        """Examine everything, side by side."""
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
+        self.listing: Listing[list[Result]] = Listing(
+            self,
+            title="Doctor",
+            waiting="Examining machine, notes, index, provider and settings ...",
+            gather=None,
+            lines=_results,
+            summary=_counts,
+        )
+        self.parts = (self.listing,)
+
+    def on_mount(self) -> None:
+        """Begin."""
+        super().on_mount()
+        self.do_again()
+
+    @task("doctor")
+    async def do_again(self) -> None:
+        """Examine everything, side by side, and show each check as it ends."""
         engine = self.home.engine
-        self._results: list[Result] = []
-        self.show()
         if engine is None:
             return
+        results: list[Result] = []
+        async for result in self.home.jobs.parts(_examine(engine)):
+            if result is not None:
+                results.append(result)
+                self.listing.found = results
+            self.listing.show()
 
-        def run(tell: Tell) -> int:
-            from memory_tui.doctor import runner
 
-            for result in runner.examine(engine):
-                tell(result)
-            return len(runner.CHECKS)
+def _examine(engine: Engine) -> Callable[[Tell], None]:
+    def run(tell: Tell) -> None:
+        from memory_tui.doctor import runner
 
-        self.home.bridge.follow("doctor", run)
+        for result in runner.examine(engine):
+            tell(result)
 
-    def do_again(self) -> None:
-        """Examine everything again."""
-        self.look()
+    return run
 
-    def worked(self, event: Worked) -> None:
-        """One check more, or the end."""
-        if event.kind != "doctor":
-            return
-        if not event.done:
-            self._results.append(event.value)  # type: ignore[arg-type]
-            self._found = self._results
-        self.show()
 
-    def subtitle(self, _found: object, /) -> str:
-        """How many checks came to which end."""
-        counts = {state: sum(result.finding.state == state for result in self._results) for state in SIGNS}
-        return ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+def _counts(results: list[Result]) -> str:
+    """How many checks came to which end."""
+    counts = {state: sum(result.finding.state == state for result in results) for state in SIGNS}
+    return ", ".join(f"{count} {state}" for state, count in counts.items() if count)
 
-    def lines(self, _found: object, width: int) -> list[Line]:
-        """The worst first; evidence below the title, the fix below that."""
-        order = list(SIGNS)
-        written: list[Line] = []
-        for result in sorted(self._results, key=lambda one: order.index(one.finding.state)):
-            finding = result.finding
-            glyph, style = SIGNS[finding.state]
-            written.append(
-                (
-                    [
-                        (f" {glyph} ", style),
-                        (one_line(result.check.title), "strong"),
-                        (f"  {result.check.group}", "muted"),
-                    ],
-                    result.check.key,
-                )
-            )
-            written += text(one_line(finding.evidence), width, "", 3)
-            written += text(f"Fix: {one_line(finding.fix)}", width, style, 3) if finding.fix else []
-        return written
 
-    def on_unmount(self) -> None:
-        """Nobody waits for the other checks any more."""
-        self.home.bridge.drop("doctor")
+def _results(results: list[Result], width: int) -> list[Line]:
+    """The worst first; evidence below the title, the fix below that."""
+    order = list(SIGNS)
+    written: list[Line] = []
+    for result in sorted(results, key=lambda one: order.index(one.finding.state)):
+        finding = result.finding
+        glyph, style = SIGNS[finding.state]
+        title: list[Piece] = [
+            (f" {glyph} ", style),
+            (one_line(result.check.title), "strong"),
+            (f"  {result.check.group}", "muted"),
+        ]
+        written.append((title, result.check.key))
+        written += text(one_line(finding.evidence), width, "", 3)
+        written += text(f"Fix: {one_line(finding.fix)}", width, style, 3) if finding.fix else []
+    return written
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,69 +191,70 @@ class Storage:
     estimate: Estimate
 
 
-class StorageView(ListingView):
+class StorageView(View):
     """Tables, files, processes, cost."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("storage"))
     PLACE = "storage"
-    TITLE_WORDS = "The index file"
-    WAITING = "Measuring the index ..."
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#listing"
 
-    @staticmethod
-    def gather(engine: Engine) -> Storage:
-        """Everything about the file."""
-        return Storage(engine.status(), engine.queries.tables(), engine.providers.estimate())
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
+        self.listing = Listing(
+            self,
+            title="The index file",
+            waiting="Measuring the index ...",
+            gather=lambda engine: Storage(engine.status(), engine.queries.tables(), engine.providers.estimate()),
+            lines=_storage,
+            summary=_chunk_size,
+        )
+        self.parts = (self.listing,)
 
-    def do_again(self) -> None:
-        """Measure again."""
-        self.look()
 
-    def subtitle(self, found: object, /) -> str:
-        """The size per chunk."""
-        if not isinstance(found, Storage) or not found.status.chunks:
-            return ""
-        return f"{found.status.db_bytes / found.status.chunks / 1000:.1f} KB a chunk"
+def _chunk_size(found: Storage) -> str:
+    """The size per chunk."""
+    return f"{found.status.db_bytes / found.status.chunks / 1000:.1f} KB a chunk" if found.status.chunks else ""
 
-    def lines(self, found: object, width: int) -> list[Line]:
-        """Tables first."""
-        if not isinstance(found, Storage):
-            return []
-        status = found.status
-        written = text("Tables", width, "head")
-        for table in found.tables:
-            about = fit(table.about, max(0, width - 42))
-            written.append(
-                (
-                    [
-                        (f" {fit(table.name, 12)}", ""),
-                        (f"{table.rows:>12,} rows", ""),
-                        (f"{table.bytes / 1e6:>10.2f} MB  ", "strong"),
-                        (about, "muted"),
-                    ],
-                    table.name,
-                )
+
+def _storage(found: Storage, width: int) -> list[Line]:
+    """Tables first."""
+    status = found.status
+    written = text("Tables", width, "head")
+    for table in found.tables:
+        about = fit(table.about, max(0, width - 42))
+        written.append(
+            (
+                [
+                    (f" {fit(table.name, 12)}", ""),
+                    (f"{table.rows:>12,} rows", ""),
+                    (f"{table.bytes / 1e6:>10.2f} MB  ", "strong"),
+                    (about, "muted"),
+                ],
+                table.name,
             )
-        written += [*text("", width), *text("Files", width, "head")]
-        for file in status.storage:
-            written += text(f"{file.bytes / 1e6:>8.2f} MB  {home(one_line(file.path))} ({file.what})", width)
-        written += [*text("", width), *text("Who", width, "head")]
-        written += text(_who("The index is kept up to date by", status.keeper), width)
-        written += text(_who("It is written by", status.writer), width)
-        cost = found.estimate
-        price = ", price unknown" if cost.usd is None else f", {cost.usd:.4f} $" if cost.usd else ""
-        written += [
-            *text("", width),
-            *text("Making it anew", width, "head"),
-            *text(
-                f"{plural(cost.files, 'file')} into {plural(cost.chunks, 'chunk')}, {cost.to_embed:,} texts to embed, "
-                f"about {cost.seconds:,.0f} s{price}. Searches go on with the old one meanwhile.",
-                width,
-            ),
-        ]
-        return written
+        )
+    written += [*text("", width), *text("Files", width, "head")]
+    for file in status.storage:
+        written += text(f"{file.bytes / 1e6:>8.2f} MB  {home(one_line(file.path))} ({file.what})", width)
+    written += [*text("", width), *text("Who", width, "head")]
+    written += text(_who("The index is kept up to date by", status.keeper), width)
+    written += text(_who("It is written by", status.writer), width)
+    cost = found.estimate
+    price = ", price unknown" if cost.usd is None else f", {cost.usd:.4f} $" if cost.usd else ""
+    written += [
+        *text("", width),
+        *text("Making it anew", width, "head"),
+        *text(
+            f"{plural(cost.files, 'file')} into {plural(cost.chunks, 'chunk')}, {cost.to_embed:,} texts to embed, "
+            f"about {cost.seconds:,.0f} s{price}. Searches go on with the old one meanwhile.",
+            width,
+        ),
+    ]
+    return written
 
 
-def _who(what: str, writing: Writing | None) -> str:
+def _who(what: str, writing: WriterProcess | None) -> str:
     if writing is None:
         return f"{what} nobody at the moment."
     since = time.strftime("%H:%M:%S", time.localtime(writing.since))
@@ -269,72 +274,70 @@ class Flushes:
     written: bool
 
 
-class SessionsView(ListingView):
+class SessionsView(View):
     """A bar a session."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("sessions"))
     PLACE = "sessions"
-    TITLE_WORDS = "Sessions and their memory flush"
-    WAITING = "Reading the sessions ..."
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#listing"
 
-    @staticmethod
-    def gather(engine: Engine) -> Flushes:
-        """Every session of the agent."""
-        from memory_tui.openclaw import prompt, sessions
-        from memory_tui.openclaw.session_note import time_zone
-
-        config = engine.plan.config
-        now = dt.datetime.fromtimestamp(engine.now(), dt.UTC).astimezone(time_zone(config))
-        today = prompt.daily(now.date())
-        return Flushes(
-            sessions.near(config),
-            str(sessions.folder(config.agent)),
-            today,
-            (engine.plan.roots.workspace / today).exists(),
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
+        self.listing = Listing(
+            self,
+            title="Sessions and their memory flush",
+            waiting="Reading the sessions ...",
+            gather=_flushes,
+            lines=_sessions,
+            summary=lambda found: f"{found.today} {'was written today' if found.written else 'is not written yet'}",
         )
+        self.parts = (self.listing,)
 
-    def do_again(self) -> None:
-        """Read the sessions again."""
-        self.look()
 
-    def subtitle(self, found: object, /) -> str:
-        """Whether today's log is there."""
-        if not isinstance(found, Flushes):
-            return ""
-        return f"{found.today} {'was written today' if found.written else 'is not written yet'}"
+def _flushes(engine: Engine) -> Flushes:
+    """Every session of the agent."""
+    from memory_tui.openclaw import prompt, sessions
+    from memory_tui.openclaw.session_note import time_zone
 
-    def lines(self, found: object, width: int) -> list[Line]:
-        """The last used first."""
-        if not isinstance(found, Flushes):
-            return []
-        if not found.sessions:
-            return [
-                *text("", width),
-                *text("No session of this agent has a transcript.", width, "strong"),
-                *text(f"They would be in {one_line(found.folder)}.", width, "muted"),
-            ]
-        written: list[Line] = []
-        for one in found.sessions:
-            decision = one.decision
-            style = "warn" if decision.flush else ""
-            written.append(
-                (
-                    [
-                        (f" {_bar(one)} ", style),
-                        (fit(one_line(one.session), 36), "strong"),
-                        (f"  used {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.modified))}", "muted"),
-                    ],
-                    one.session,
-                )
+    config = engine.plan.config
+    now = dt.datetime.fromtimestamp(engine.now(), dt.UTC).astimezone(time_zone(config))
+    today = prompt.daily(now.date())
+    return Flushes(
+        sessions.near(config), str(sessions.folder(config.agent)), today, (engine.plan.roots.workspace / today).exists()
+    )
+
+
+def _sessions(found: Flushes, width: int) -> list[Line]:
+    """The last used first."""
+    if not found.sessions:
+        return [
+            *text("", width),
+            *text("No session of this agent has a transcript.", width, "strong"),
+            *text(f"They would be in {one_line(found.folder)}.", width, "muted"),
+        ]
+    written: list[Line] = []
+    for one in found.sessions:
+        decision = one.decision
+        style = "warn" if decision.flush else ""
+        written.append(
+            (
+                [
+                    (f" {_bar(one)} ", style),
+                    (fit(one_line(one.session), 36), "strong"),
+                    (f"  used {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.modified))}", "muted"),
+                ],
+                one.session,
             )
-            said = f"{'Flush now' if decision.flush else 'No flush'}: {decision.detail}."
-            flushed = (
-                ""
-                if one.flushed_at is None
-                else f" Flushed last at {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.flushed_at))}."
-            )
-            written += text(f"{said}{flushed}", width, style or "muted", _BAR + 3)
-        return written
+        )
+        said = f"{'Flush now' if decision.flush else 'No flush'}: {decision.detail}."
+        flushed = (
+            ""
+            if one.flushed_at is None
+            else f" Flushed last at {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.flushed_at))}."
+        )
+        written += text(f"{said}{flushed}", width, style or "muted", _BAR + 3)
+    return written
 
 
 def _bar(one: Nearness) -> str:
@@ -352,33 +355,30 @@ NOTE_READ = "That was a note being read, not a question."
 NONE = "memory-tui mcp --log-recalls writes down what agents ask and get, on this machine only."
 
 
-class RecallsView(ListingView):
+class RecallsView(View):
     """The newest first; enter takes one to the search view, `w` tells below it what it got then and would get now."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("recalls"))
     PLACE = "recalls"
-    TITLE_WORDS = "What agents asked"
-    WAITING = "Reading the log of recalls ..."
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#listing"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._replay: Replay | None = None
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
+        self.listing = Listing(
+            self,
+            title="What agents asked",
+            waiting="Reading the log of recalls ...",
+            gather=_log,
+            lines=self._lines,
+            summary=self._summary,
+        )
+        self.parts = (self.listing,)
+        self._replay: Rerun | None = None
         self._letters = ""
 
-    @staticmethod
-    def gather(engine: Engine) -> Log:
-        """The log of this workspace."""
-        from memory_tui.recalls import recall_log
-
-        return recall_log.read(recall_log.recall_log_path(engine.plan.roots.workspace))
-
-    def do_again(self) -> None:
-        """Read the log again."""
-        self.look()
-
-    def subtitle(self, found: object, /) -> str:
+    def _summary(self, log: Log) -> str:
         """How many there are, and how many of them are shown."""
-        log: Log = found  # type: ignore[assignment]
         unread = f", {plural(log.unread, 'line')} unreadable" if log.unread else ""
         if not self._letters:
             return f"{plural(len(log.entries), 'recall')}{unread}"
@@ -388,11 +388,10 @@ class RecallsView(ListingView):
         """The entries that hold the letters that were typed, the newest first."""
         return [entry for entry in reversed(log.entries) if self._letters.lower() in one_line(entry.query).lower()]
 
-    def lines(self, found: object, width: int) -> list[Line]:
+    def _lines(self, log: Log, width: int) -> list[Line]:
         """A line a recall."""
         from memory_tui.recalls.recalled_lines import moment, replayed
 
-        log: Log = found  # type: ignore[assignment]
         if not log.entries:
             return [*text("", width), *text("No recall is logged.", width, "strong"), *text(NONE, width, "muted")]
         written: list[Line] = []
@@ -416,8 +415,7 @@ class RecallsView(ListingView):
     @property
     def entry(self) -> RecallEntry | None:
         """The recall under the cursor."""
-        log: Log | None = self._found  # type: ignore[assignment]
-        key = self.query_one(Rows).key
+        log, key = self.listing.found, self.listing.rows.key
         return log.find(key) if log is not None and isinstance(key, str) and key else None
 
     def _question(self) -> RecallEntry | None:
@@ -449,18 +447,21 @@ class RecallsView(ListingView):
         knobs = "The knobs stand as then; u takes them back." if turned else "The knobs stand as then."
         self.home.ask_for(entry.query, f"{taken_up(entry)} {knobs}")
 
-    def do_then_now(self) -> None:
+    @task("replay")
+    async def do_then_now(self) -> None:
         """What the recall under the cursor got then, and would get now."""
         entry = self._question()
         if entry is None:
             return
+        from memory_tui.recalls.rerun import replay
 
-        def ask(engine: Engine) -> Replay:
-            from memory_tui.recalls.rerun import replay
-
-            return replay(entry, engine.plan.settings, engine.queries.gather)
-
-        self.home.bridge.work("replay", ask)
+        found = await self.home.jobs.attempt(lambda engine: replay(entry, engine.plan.settings, engine.queries.gather))
+        if isinstance(found, MemoryTuiError):
+            self._replay = None
+            self.refused(found)
+        else:
+            self._replay = found
+        self.listing.show()
 
     def do_filter(self) -> None:
         """Ask for letters, and show only the recalls that hold them."""
@@ -469,26 +470,24 @@ class RecallsView(ListingView):
         def take(letters: str | None) -> None:
             if letters is not None:
                 self._letters = letters
-                self.show()
+                self.listing.show()
 
         self.app.push_screen(Prompt("Show which questions?", "letters that they hold", self._letters), take)
-
-    def work_done(self, done: Done, /) -> None:
-        """The answer of now beside that of then."""
-        if done.kind == "replay":
-            self._replay = done.value if done.error is None else None  # type: ignore[assignment]
-            if done.error is not None:
-                self.say(f"{done.error.message} {done.error.next_step}".strip())
-            self.show()
-        super().work_done(done)
 
     def back(self) -> bool:
         """Show all again, else back to the view below."""
         if not self._letters:
             return super().back()
         self._letters = ""
-        self.show()
+        self.listing.show()
         return True
+
+
+def _log(engine: Engine) -> Log:
+    """The log of this workspace."""
+    from memory_tui.recalls import recall_log
+
+    return recall_log.read(recall_log.recall_log_path(engine.plan.roots.workspace))
 
 
 def _got(entry: RecallEntry) -> tuple[str, str]:

@@ -9,13 +9,14 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
+from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event
-from memory_tui.tui.draw import plural
+from memory_tui.core.formatting import plural
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.index_lists import Attention, EventLog, State
-from memory_tui.tui.workers import Done
+from memory_tui.tui.widgets.index_lists import Attention, EventLog, StatusList
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.engine.costs import Estimate
@@ -26,13 +27,14 @@ class IndexView(View):
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("index"))
     PLACE = "index"
+    MORE_PLACES = ()
     AUTO_FOCUS = "#state"
 
     def compose_view(self) -> Iterable[Widget]:
         """State above what needs attention, events beside or below."""
         with Horizontal(id="panes"):
             with Vertical(id="state-column"):
-                yield State()
+                yield StatusList()
                 yield Attention()
             yield EventLog()
 
@@ -41,13 +43,9 @@ class IndexView(View):
         super().on_mount()
         self.query_one(EventLog).add(list(self.home.news))
 
-    def more_places(self) -> tuple[str, ...]:
-        """No note is under the cursor here."""
-        return ()
-
     def facts_changed(self, facts: Facts, /) -> None:
         """Everything follows the facts."""
-        self.query_one(State).show(facts)
+        self.query_one(StatusList).show(facts)
         self.query_one(Attention).show(facts)
 
     def events_came(self, events: Sequence[Event]) -> None:
@@ -71,7 +69,7 @@ class IndexView(View):
             engine.indexer.pause()
             return "Indexing is paused: what is done stays done, searches go on, z lets it go on."
 
-        self.home.bridge.tell(turn)
+        self.home.jobs.report(turn)
 
     def do_accept(self) -> None:
         """Forget the notes that vanished, after asking."""
@@ -87,7 +85,7 @@ class IndexView(View):
 
         def answer(yes: bool | None) -> None:
             if yes:
-                self.home.bridge.tell(accept)
+                self.home.jobs.report(accept)
 
         what = f"{facts.shrink.partition(':')[0]}. If a disk is not mounted, mount it instead: they are found again."
         self.app.push_screen(Confirm("Forget the notes that vanished?", what, "Forget"), answer)
@@ -111,25 +109,16 @@ class IndexView(View):
                 else "The watcher is off: r looks for changed files."
             )
 
-        self.home.bridge.tell(switch)
+        self.home.jobs.report(switch)
 
-    def do_reindex(self) -> None:
-        """Find out what it costs, then ask."""
-        self.home.bridge.work("estimate", lambda engine: engine.providers.estimate())
-
-    def work_done(self, done: Done, /) -> None:
-        """What indexing everything anew costs; nothing is indexed before the answer."""
-        if done.kind != "estimate":
-            return
-        from memory_tui.engine.costs import Estimate
+    @task("estimate")
+    async def do_reindex(self) -> None:
+        """Find out what indexing everything anew costs, then ask; nothing is indexed before the answer."""
         from memory_tui.tui.views.dialogs import Confirm
 
-        cost = done.value
+        cost = await self.home.jobs.attempt(lambda engine: engine.providers.estimate())
+        told = f" The cost is unknown: {cost.message}" if isinstance(cost, MemoryTuiError) else _cost_of(cost)
         files = self.home.facts.on_disk if self.home.facts else 0
-        told = ""
-        if isinstance(cost, Estimate):
-            embed = f"{plural(cost.to_embed, 'text')} to embed" if cost.to_embed else "nothing to embed"
-            told = f" That is {embed}, about {max(1.0, cost.seconds):,.0f} s of work{_price(cost)}."
         self.app.push_screen(
             Confirm(
                 "Index everything anew",
@@ -145,6 +134,11 @@ class IndexView(View):
         if yes and self.home.engine is not None:
             self.home.engine.indexer.request_sync("force", force=True)
             self.say("Everything is being indexed anew.")
+
+
+def _cost_of(cost: Estimate) -> str:
+    embed = f"{plural(cost.to_embed, 'text')} to embed" if cost.to_embed else "nothing to embed"
+    return f" That is {embed}, about {max(1.0, cost.seconds):,.0f} s of work{_price(cost)}."
 
 
 def _price(cost: Estimate) -> str:

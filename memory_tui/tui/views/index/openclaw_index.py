@@ -11,17 +11,19 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widget import Widget
 
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui.draw import Piece, fit, fit_path, plural, wrapped
+from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.index_lists import Statements, home
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.tui.workers import Done
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.openclaw.compare import Comparison, FileComparison
+    from memory_tui.openclaw.compare import FileComparison, IndexComparison
     from memory_tui.openclaw.host_index import TheirProblem
 
 SIGNS: Mapping[str, tuple[str, str, str]] = {
@@ -133,7 +135,7 @@ class ComparedFiles(RowList):
         ]
 
 
-def _compare(engine: Engine) -> Comparison | TheirProblem:
+def _compare(engine: Engine) -> IndexComparison | TheirProblem:
     from memory_tui.openclaw.compare import compare_configured
 
     return compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
@@ -152,20 +154,21 @@ class CompareView(View):
             yield Statements("OpenClaw's own index, read only", id="theirs")
             yield ComparedFiles()
 
-    def more_places(self) -> tuple[str, ...]:
-        """A note can be under the cursor."""
-        return ("notes",)
-
     def on_mount(self) -> None:
         """Begin to look."""
         super().on_mount()
         self.do_compare()
 
-    def do_compare(self) -> None:
-        """Look again."""
+    @task("compare")
+    async def do_compare(self) -> None:
+        """Compare, once more where that was done before."""
         self.query_one(Statements).say([("state", "Reading OpenClaw's index and the notes ...", "muted")])
         self.query_one(ComparedFiles).show((), "")
-        self.home.bridge.work("compare", _compare)
+        found = await self.home.jobs.attempt(_compare)
+        if isinstance(found, MemoryTuiError):
+            self.query_one(Statements).say([("state", sentence_of(found), "bad")])
+        else:
+            self._show(found)
 
     def do_agreeing(self) -> None:
         """Show or hide the files that agree."""
@@ -173,17 +176,7 @@ class CompareView(View):
         files.turn()
         self.say("Every file is listed." if files.everything else "Only files that differ are listed.")
 
-    def work_done(self, done: Done, /) -> None:
-        """Show what was found."""
-        if done.kind != "compare":
-            return
-        if done.error is not None:
-            self.query_one(Statements).say([("state", f"{done.error.message} {done.error.next_step}", "bad")])
-        else:
-            self._show(done.value)  # type: ignore[arg-type]
-        self.update_hints()
-
-    def _show(self, value: Comparison | TheirProblem) -> None:
+    def _show(self, value: IndexComparison | TheirProblem) -> None:
         from memory_tui.render import as_text
 
         whole, files = self.query_one(Statements), self.query_one(ComparedFiles)
@@ -225,8 +218,3 @@ class CompareView(View):
         file = self.query_one(ComparedFiles).file
         known = {row.path for row in self.home.facts.rows} if self.home.facts else set()
         return (file.path, 1, 1) if file is not None and file.path in known else None
-
-    def back(self) -> bool:
-        """Back to the view below."""
-        self.app.pop_screen()
-        return True

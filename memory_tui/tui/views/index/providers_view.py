@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
 
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.draw import plural
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.views.index.index_details import ListingView
-from memory_tui.tui.widgets.rowlist import Line, Rows, text
-from memory_tui.tui.workers import Done
+from memory_tui.tui.views.index.index_details import Listing
+from memory_tui.tui.views.view import View, sentence_of
+from memory_tui.tui.widgets.rowlist import Line, text
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.approval import Agreement
@@ -35,7 +37,7 @@ STATES: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
+class ProvidersListing:
     """What the view shows, gathered in one go."""
 
     status: Status
@@ -44,35 +46,45 @@ class Supply:
     agreements: tuple[Agreement, ...]
 
 
-class SupplyView(ListingView):
+class ProvidersView(View):
     """The chain, the forecast and the agreements."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("supply"))
     PLACE = "supply"
-    TITLE_WORDS = "Providers"
-    WAITING = "Looking at the providers and what they would get ..."
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#listing"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
+        self.listing = Listing(
+            self,
+            title="Providers",
+            waiting="Looking at the providers and what they would get ...",
+            gather=_gathered,
+            lines=self._lines,
+            arrived=self._choose_used,
+        )
+        self.parts = (self.listing,)
         self._tried: dict[str, Any] | None = None
 
-    @staticmethod
-    def gather(engine: Engine) -> Supply:
-        """Everything about who makes the vectors."""
-        embedding = engine.providers
-        return Supply(engine.status(), embedding.chain.proposal, embedding.forecast(), embedding.approvals.every())
-
     def more_context(self) -> dict[str, bool]:
-        """Whether a provider waits for the person's word."""
-        found = self._found
+        """Whether a provider waits for approval."""
+        found = self.listing.found
         return {
-            "proposal": isinstance(found, Supply) and found.proposal is not None,
-            "agreed": isinstance(found, Supply) and bool(found.agreements),
+            "proposal": found is not None and found.proposal is not None,
+            "agreed": found is not None and bool(found.agreements),
         }
+
+    def _choose_used(self, found: ProvidersListing) -> None:
+        """Put the cursor on the provider in use."""
+        used = next((link.name for link in found.status.links if link.state != "passed over"), None)
+        if used is not None and (row := self.listing.rows.row_of(used)) is not None:
+            self.listing.rows.go(row)
 
     # --- actions -------------------------------------------------------------------------------------------------
 
-    def do_try_out(self) -> None:
+    @task("try out")
+    async def do_try_out(self) -> None:
         """One real call, with a sentence of our own, to the provider under the cursor or the one in use."""
         link = self._link()
         if link is not None and link.state == "passed over":
@@ -80,26 +92,29 @@ class SupplyView(ListingView):
             return
         name = "" if link is None else link.name
         self.say(f"Asking {name or 'the provider'} ...")
-        self.home.bridge.work("try out", lambda engine: engine.providers.chain.try_out(name))
+        found = await self.home.jobs.attempt(lambda engine: engine.providers.chain.try_out(name))
+        self._tried = {"ok": False, "error": found.message} if isinstance(found, MemoryTuiError) else found
+        self.say("The provider answered." if self._tried["ok"] else "The provider did not answer as it should.")
+        self.listing.show()
 
     def _link(self) -> LinkState | None:
-        found, key = self._found, self.query_one(Rows).key
-        links = found.status.links if isinstance(found, Supply) else ()
+        found, key = self.listing.found, self.listing.rows.key
+        links = found.status.links if found is not None else ()
         return next((link for link in links if link.name == key), None)
 
     def do_agree(self) -> None:
         """Let the provider that waits for it have the notes, after asking."""
         from memory_tui.tui.views.dialogs import Confirm
 
-        found = self._found
-        if not isinstance(found, Supply) or found.proposal is None:
+        found = self.listing.found
+        if found is None or found.proposal is None:
             return
         name, host = found.proposal.name, found.proposal.host
         sent = found.forecast
 
         def answer(yes: bool | None) -> None:
             if yes:
-                self.home.bridge.work("consent", lambda engine: engine.providers.approve(name))
+                self._approve(lambda engine: engine.providers.approve(name))
 
         what = "the texts of all notes"
         if sent is not None:
@@ -116,47 +131,31 @@ class SupplyView(ListingView):
 
     def do_revoke(self) -> None:
         """Take every agreement back."""
-        self.home.bridge.work("consent", lambda engine: engine.providers.revoke())
+        self._approve(lambda engine: engine.providers.revoke())
+
+    @task("consent", exclusive=False)
+    async def _approve(self, change: Callable[[Engine], object]) -> None:
+        """Change what a provider may get, then look at what there is now."""
+        found = await self.home.jobs.attempt(change)
+        self.say(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
+        self.listing.do_again()
 
     def do_again(self) -> None:
         """Ask a provider that failed again now, and look again."""
         if self.home.engine is not None:
             self.home.engine.providers.retry()
-        self.look()
-
-    def work_done(self, done: Done, /) -> None:
-        """News of a call, of an agreement, or of everything."""
-        if done.kind == "try out":
-            self._tried = (
-                done.value
-                if isinstance(done.value, dict)
-                else {"ok": False, "error": done.error.message if done.error else "no answer"}
-            )
-            self.say("The provider answered." if self._tried["ok"] else "The provider did not answer as it should.")
-            self.show()
-        elif done.kind == "consent":
-            self.say(f"{done.error.message} {done.error.next_step}".strip() if done.error else "Remembered.")
-            self.look()
-        fresh = self._found is None
-        super().work_done(done)
-        if fresh and isinstance(self._found, Supply):
-            used = next((link.name for link in self._found.status.links if link.state != "passed over"), None)
-            rows = self.query_one(Rows)
-            if used is not None and (row := rows.row_of(used)) is not None:
-                rows.go(row)
+        self.listing.do_again()
 
     # --- words ---------------------------------------------------------------------------------------------------
 
-    def lines(self, found: object, width: int) -> list[Line]:
+    def _lines(self, found: ProvidersListing, width: int) -> list[Line]:
         """The chain, the trial, the forecast, the agreements."""
-        if not isinstance(found, Supply):
-            return []
         status = found.status
         written = text(f"Asked for: {status.requested_provider} ({status.provider_origin})", width)
         written += text(one_line(status.who.sentence), width, "" if status.who.fine else "warn")
         for link in status.links:
             written += _link(link, width)
-        kept, hits = status.cache["entries"], status.cache.get("hits", 0)
+        kept, hits = status.cache.entries, status.cache.hits
         written += text(f"Cache: {kept:,} vectors kept, {hits:,} found so far.", width, "muted")
         if self._tried is not None:
             written += [*text("", width), *text("One real call", width, "head"), *_trial(self._tried, width)]
@@ -172,6 +171,14 @@ class SupplyView(ListingView):
                 )
             ]
         return written
+
+
+def _gathered(engine: Engine) -> ProvidersListing:
+    """Everything about who makes the vectors."""
+    embedding = engine.providers
+    return ProvidersListing(
+        engine.status(), embedding.chain.proposal, embedding.forecast(), embedding.approvals.every()
+    )
 
 
 def _link(link: LinkState, width: int) -> list[Line]:

@@ -15,9 +15,10 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_page import ABSENT, Page
 from memory_tui.tui.state import Facts
-from memory_tui.tui.views.notes.note_actions import CuratingView
+from memory_tui.tui.views.notes.note_actions import NoteActions
+from memory_tui.tui.views.notes.note_pane import NotePane
+from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.file_tree import FileTree
-from memory_tui.tui.widgets.note_side import AboutPane
 from memory_tui.tui.widgets.query import FilterInput
 from memory_tui.tui.widgets.rowlist import RowList
 
@@ -25,15 +26,19 @@ if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow
 
 
-class BrowseView(CuratingView):
+class BrowseView(View):
     """Files and reader; the reader follows the cursor of the list."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("browse"))
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("browse"), *bindings("reading")]
     PLACE = "browse"
+    MORE_PLACES = ("notes", "reading")
     AUTO_FOCUS = "#tree"
 
     def __init__(self) -> None:
         super().__init__()
+        self.pane = NotePane(self, self.go_to)
+        self.actions = NoteActions(self, self.pane)
+        self.parts = (self.pane, self.actions)
         self._wanted: tuple[str, float] | None = None
         self._gone: tuple[str, Hashable] | None = None
         """The note that vanished while it was shown, and the row of the list where that left the cursor."""
@@ -44,11 +49,11 @@ class BrowseView(CuratingView):
             with Vertical(id="files"):
                 yield FilterInput()
                 yield FileTree()
-            yield from self.compose_reader()
+            yield from self.pane.compose()
 
     def on_mount(self) -> None:
         """Say what is going on until the first note is there."""
-        self.reader.say(f"Opening the index of {self.home.workspace_name} ...")
+        self.pane.reader.say(f"Opening the index of {self.home.workspace_name} ...")
         super().on_mount()
 
     @property
@@ -58,14 +63,13 @@ class BrowseView(CuratingView):
 
     def facts_changed(self, facts: Facts, /) -> None:
         """List the files; read the note under the cursor again when it changed on disk."""
-        super().facts_changed(facts)
         self.listed.show(facts.rows, facts.today, facts.aging)
         self._look_for_gone({row.path for row in facts.rows})
         if not facts.rows and facts.lost_notes is not None:
-            self.reader.say(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
+            self.pane.reader.say(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
             self._wanted = None
         elif not facts.rows:
-            self.reader.say(
+            self.pane.reader.say(
                 f"There are no notes in {self.home.workspace_name}/ yet.",
                 "Write MEMORY.md or memory/YYYY-MM-DD.md there; it appears here by itself."
                 if facts.watching
@@ -74,13 +78,15 @@ class BrowseView(CuratingView):
             self._wanted = None
         elif self.listed.file is not None:
             self._follow_cursor()
-        elif self._gone is not None and self.reader.page is not None and self.reader.page.path == self._gone[0]:
-            self._show_nothing(f"There is no {self._gone[0]} any more.", "u takes back what was changed here last.")
+        elif (
+            self._gone is not None and self.pane.reader.page is not None and self.pane.reader.page.path == self._gone[0]
+        ):
+            self.pane.show_nothing(f"There is no {self._gone[0]} any more.", "u takes back what was changed here last.")
             self._wanted = None
 
     def _look_for_gone(self, paths: Collection[str]) -> None:
         """Remember the note that is shown when it vanishes, and go to it when it is back, unless the cursor moved."""
-        page = self.reader.page
+        page = self.pane.reader.page
         if page is not None and page.path not in paths:
             self._gone = page.path, self.listed.key
         elif self._gone is not None and self._gone[0] in paths:
@@ -88,13 +94,6 @@ class BrowseView(CuratingView):
             self._gone = None
             if self.listed.key == row:
                 self.listed.reveal(path)
-
-    def _show_nothing(self, sentence: str, next_step: str) -> None:
-        """A sentence in place of the note, which nothing that is on its way replaces."""
-        self._request, self.told = -1, None
-        self.query_one(AboutPane).show([])
-        self.reader.say(sentence, next_step)
-        self.update_hints()
 
     @on(RowList.Moved, "#tree")
     def _moved(self) -> None:
@@ -104,7 +103,7 @@ class BrowseView(CuratingView):
     @on(RowList.Chosen, "#tree")
     def _chosen(self) -> None:
         if self.listed.file is not None:
-            self.reader.focus()
+            self.pane.reader.focus()
 
     def _follow_cursor(self, line: int | None = None) -> None:
         """Ask for the note under the cursor, unless it is there or on its way already."""
@@ -113,17 +112,17 @@ class BrowseView(CuratingView):
             return
         wanted = (file.path, file.mtime)
         if wanted == self._wanted and not self._stale(file):
-            page = self.reader.page
+            page = self.pane.reader.page
             if line is not None and page is not None and page.path == file.path and page.whole:
-                self.reader.go_to_line(line)
+                self.pane.reader.go_to_line(line)
             elif line is not None and file.state != ABSENT:
-                self.read(file.path, line=line)
+                self.pane.read(file.path, line=line)
             return
         self._wanted = wanted
         if file.state == ABSENT:
-            self._show_nothing(f"There is no {file.path} yet.", self._how_to_begin(file))
+            self.pane.show_nothing(f"There is no {file.path} yet.", self._how_to_begin(file))
         else:
-            self.read(file.path, line=line)
+            self.pane.read(file.path, line=line)
 
     def _how_to_begin(self, file: FileRow) -> str:
         """What is said of a log that is not there."""
@@ -141,12 +140,12 @@ class BrowseView(CuratingView):
 
     def more_context(self) -> dict[str, bool]:
         """Whether a log that is not there is under the cursor."""
-        return {**super().more_context(), "absent": self.absent is not None}
+        return {"absent": self.absent is not None}
 
     def do_edit_here(self) -> None:
         """Edit the note on screen, or begin the log that is not there."""
         if self.absent is None:
-            super().do_edit_here()
+            self.actions.do_edit_here()
             return
         from memory_tui.tui.views.notes.edit import EditView
 
@@ -154,7 +153,7 @@ class BrowseView(CuratingView):
 
     def _stale(self, file: FileRow) -> bool:
         """Whether the page was made before the note was indexed."""
-        page = self.reader.page
+        page = self.pane.reader.page
         return page is not None and page.path == file.path and page.whole and len(page.chunks) == 0 and file.chunks > 0
 
     def go_to(self, path: str, line: int | None = None) -> bool:
@@ -166,7 +165,7 @@ class BrowseView(CuratingView):
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """In the list the whole note; in the reader what is marked, cited or the chunk under the cursor."""
-        reader = self.reader
+        reader = self.pane.reader
         if self.focused is not self.listed:
             return reader.place
         file, page = self.listed.file, reader.page
@@ -184,7 +183,7 @@ class BrowseView(CuratingView):
             tree.focus()
             return True
         if self.focused is not tree:
-            if not self.leave_about() and not self.leave_text():
+            if not self.pane.leave_about() and not self.pane.leave_text():
                 tree.focus()
             return True
         return False
@@ -227,17 +226,17 @@ class BrowseView(CuratingView):
 
     def do_scroll_down(self) -> None:
         """Scroll the reader."""
-        self.reader.scroll_relative(y=5, animate=False)
+        self.pane.reader.scroll_relative(y=5, animate=False)
 
     def do_scroll_up(self) -> None:
         """Scroll the reader back."""
-        self.reader.scroll_relative(y=-5, animate=False)
+        self.pane.reader.scroll_relative(y=-5, animate=False)
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self, event: Input.Changed) -> None:
         event.stop()
         if not self.listed.filter(event.value):
-            self.reader.say(f'No file has "{event.value.strip()}" in its name.', "esc drops the filter.")
+            self.pane.reader.say(f'No file has "{event.value.strip()}" in its name.', "esc drops the filter.")
             self._wanted = None
         else:
             self._follow_cursor()
@@ -247,14 +246,18 @@ class BrowseView(CuratingView):
         self.listed.focus()
 
 
-class ReaderView(CuratingView):
+class ReaderView(View):
     """One note over the view below."""
 
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("reading"))
     PLACE = "reader"
+    MORE_PLACES = ("notes", "reading")
     AUTO_FOCUS = "#reader"
 
     def __init__(self, path: str, cited: tuple[int, int], words: Sequence[str] = ()) -> None:
         super().__init__()
+        self.pane = NotePane(self, self.go_to, self._page_shown)
+        self.parts = (self.pane, NoteActions(self, self.pane))
         self._first = (path, cited)
         self._words = tuple(word.lower() for word in words)
         """Of a transcript, the cited message that holds most of them is gone to: a chunk is many messages."""
@@ -262,35 +265,34 @@ class ReaderView(CuratingView):
     def compose_view(self) -> Iterable[Widget]:
         """The reader alone."""
         with Horizontal(id="panes"):
-            yield from self.compose_reader()
+            yield from self.pane.compose()
 
     def on_mount(self) -> None:
         """Ask for the note."""
         super().on_mount()
         path, cited = self._first
-        self.read(path, cited=cited)
+        self.pane.read(path, cited=cited)
 
-    def page_shown(self, page: Page) -> None:
+    def _page_shown(self, page: Page) -> None:
         """Of a transcript, go to the message that was meant."""
-        super().page_shown(page)
         path, (first, last) = self._first
         if page.whole and self._words and page.path == path and path.startswith("sessions/"):
             said = [str(line).lower() for line in page.lines[first - 1 : last]]
             held = [sum(word in line for word in self._words) for line in said]
             self._words = ()
             if any(held):
-                self.reader.cursor = first - 1 + held.index(max(held))
+                self.pane.reader.cursor = first - 1 + held.index(max(held))
 
     def go_to(self, path: str, line: int | None = None) -> bool:
         """Any note can be shown here."""
         known = {row.path for row in self.home.facts.rows} if self.home.facts else set()
         if path not in known:
             return False
-        self.read(path, line=line or 1)
+        self.pane.read(path, line=line or 1)
         return True
 
     def back(self) -> bool:
         """Drop what was marked and found, then back to the view below."""
-        if not self.leave_about() and not self.leave_text():
+        if not self.pane.leave_about() and not self.pane.leave_text():
             self.app.pop_screen()
         return True

@@ -18,15 +18,17 @@ from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import number
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
-from memory_tui.tui.draw import Piece, fit, fit_path, number
+from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_changes import Draft, visible
 from memory_tui.tui.views.dialogs import Confirm
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.query import Box
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import Done
@@ -191,6 +193,7 @@ class EditView(View):
     """The editor of one note, over the view below."""
 
     PLACE = "editor"
+    MORE_PLACES = ()
     AUTO_FOCUS = "#text"
 
     def __init__(self, path: str, line: int) -> None:
@@ -212,21 +215,28 @@ class EditView(View):
         """The text, and what saving it would do."""
         # What they show at first is given here: a view that is left at once has no children any more when it mounts.
         yield self._area
-        yield Impact(next((view.question for view in self.home.views if view.question), ""))
+        yield Impact(self.home.question)
 
     def on_mount(self) -> None:
         """Read the note."""
         super().on_mount()
         self._changed()
         self.home.typed_ahead.hold(self)
-        self.run("open", partial(note_changes.opened, path=self._path, most=MOST), self._opened, self._not_opened)
+        self._open()
 
-    def more_places(self) -> tuple[str, ...]:
-        """Nothing but typing is done here."""
-        return ()
+    @task("open")
+    async def _open(self) -> None:
+        """Read the note; keys wait for it."""
+        try:
+            found = await self.home.jobs.attempt(partial(note_changes.opened, path=self._path, most=MOST))
+        finally:
+            self.home.typed_ahead.let_go(self)
+        if isinstance(found, MemoryTuiError):
+            self._not_opened(found)
+        else:
+            self._opened(found)
 
     def _opened(self, found: note_changes.Opened) -> None:
-        self.home.typed_ahead.let_go(self)
         self._before, shown, self._typing = found.before, found.shown, found.typing
         self._draft, self._beginning = Draft(shown), found.beginning
         area = self._area
@@ -248,11 +258,10 @@ class EditView(View):
             self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
 
     def _not_opened(self, error: MemoryTuiError) -> None:
-        self.home.typed_ahead.let_go(self)
         below = self.app.screen_stack[-2]
         self.app.pop_screen()
         if isinstance(below, View):
-            below.say(f"{error.message} {error.next_step}".strip())
+            below.refused(error)
 
     @property
     def unsaved(self) -> bool:
@@ -270,7 +279,7 @@ class EditView(View):
         """Look at the effect when the typing rests."""
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(REST, self._look)
+        self._timer = self.set_timer(REST, self._rested)
         if time.monotonic() - self._kept > KEEP:
             self._keep()
 
@@ -283,8 +292,11 @@ class EditView(View):
             return
         self._kept = time.monotonic()
         self._turn += 1
-        typing, turn, text, before = self._typing, self._turn, self._area.text, self._before
-        self.run("keep", lambda _: typing.keep(turn, text, before), lambda _: None)
+        self._store(self._typing, self._turn, self._area.text, self._before)
+
+    @task("keep")
+    async def _store(self, typing: Typing, turn: int, text: str, before: bytes | None) -> None:
+        await self.home.jobs.write(lambda _engine: typing.keep(turn, text, before))
 
     def leaving(self) -> str:
         """Keep what was typed until now, before the app ends; returns why that failed."""
@@ -302,9 +314,9 @@ class EditView(View):
         if self._typing is not None:
             self._turn += 1
             typing, turn = self._typing, self._turn
-            self.home.bridge.work("keep", lambda _: typing.drop(turn))
+            self.home.jobs.report(lambda: typing.drop(turn))
 
-    def _look(self) -> None:
+    def _rested(self) -> None:
         self._timer = None
         self._keep()
         impact = self.query_one(Impact)
@@ -315,12 +327,18 @@ class EditView(View):
             impact.say("Nothing is changed yet.")
             return
         text = self._draft.restored(self._area.text)
-        self.run(
-            "impact",
-            partial(note_changes.impact, path=self._path, before=self._before, text=text, query=impact.question),
-            impact.show,
-            lambda error: impact.say(f"{error.message} {error.next_step}"),
+        self._preview(text, impact.question)
+
+    @task("impact")
+    async def _preview(self, text: str, question: str) -> None:
+        impact = self.query_one(Impact)
+        effect = await self.home.jobs.attempt(
+            partial(note_changes.impact, path=self._path, before=self._before, text=text, query=question)
         )
+        if isinstance(effect, MemoryTuiError):
+            impact.say(sentence_of(effect))
+        else:
+            impact.show(effect)
 
     @property
     def resting(self) -> bool:
@@ -345,24 +363,33 @@ class EditView(View):
         text = self._draft.restored(self._area.text)
         self._write(partial(note_changes.saved, path=self._path, before=self._before, text=text, draft=self._kept_as))
 
+    def _forget_draft(self, draft: int) -> None:
+        """Do without the draft of the journal, whether or not this editor is still there."""
+        engine = self.home.engine
+        if engine is not None:
+            self.home.jobs.report(lambda: note_changes.forgotten(engine, draft))
+
     def _write(self, work: Callable[[Engine], Done]) -> None:
         self._writing = True
-        self.home.bridge.writes += 1
-        self.run(f"write {self.home.bridge.writes}", work, self._written, self._refused)
+        self._wait_for(work)
 
-    def _written(self, done: Done) -> None:
-        self._forget()
+    @task("write", exclusive=False)
+    async def _wait_for(self, work: Callable[[Engine], Done]) -> None:
+        done = await self.home.jobs.attempt(work, write=True)
         self._writing = False
+        if isinstance(done, MemoryTuiError):
+            self._not_written(done)
+            return
+        self._forget()
         self._draft = None
         also = " What others wrote meanwhile is in it too." if done.merged else ""
         self._leave(f"{one_line(done.change.title)}: saved.{also} u takes it back.")
 
-    def _refused(self, error: MemoryTuiError) -> None:
-        self._writing = False
+    def _not_written(self, error: MemoryTuiError) -> None:
         from memory_tui.curate.changes import Conflict
 
         if not isinstance(error, Conflict):
-            self.say(f"{error.message} {error.next_step}".strip())
+            self.refused(error)
             return
         from memory_tui.tui.views.notes.resolve import Resolve
 
@@ -380,7 +407,7 @@ class EditView(View):
     def _leave(self, sentence: str) -> None:
         line = self._area.cursor_location[0] + 1
         self.app.pop_screen()
-        self.home.bridge.look()
+        self.home.jobs.refresh()
         self.home.edited(self._path, line, sentence)
 
     def back(self) -> bool:
@@ -399,8 +426,7 @@ class EditView(View):
             if yes:
                 self._forget()
                 if self._kept_as:
-                    draft = self._kept_as
-                    self.home.bridge.work("forget draft", lambda engine: note_changes.forgotten(engine, draft))
+                    self._forget_draft(self._kept_as)
                 self.app.pop_screen()
 
         self.app.push_screen(

@@ -19,12 +19,13 @@ from memory_tui.tui import note_changes, note_info
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_info import Past
+from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.note_side import DiffList
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done
     from memory_tui.curate.journal import JournalEntry
 
 
@@ -92,11 +93,13 @@ class HistoryView(View):
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("history"))
     PLACE = "history"
+    MORE_PLACES = ()
     AUTO_FOCUS = "#changes"
 
-    def __init__(self, path: str | None) -> None:
-        super().__init__()
-        self._path = path
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        page = next((part.reader.page for part in below.parts if isinstance(part, NotePane)), None)
+        self._path = page.path if page is not None else None
 
     def compose_view(self) -> Iterable[Widget]:
         """List and difference."""
@@ -108,12 +111,11 @@ class HistoryView(View):
         """Look into the journal."""
         super().on_mount()
         self.query_one(Changes).border_subtitle = Content(one_line(self._path, 40) if self._path else "all notes")
-        self._look()
+        self._gather()
 
-    def _look(self) -> None:
-        self.run("past", partial(note_info.past, path=self._path), self._came)
-
-    def _came(self, found: Past) -> None:
+    @task("past")
+    async def _gather(self) -> None:
+        found = await self.home.jobs.run(partial(note_info.past, path=self._path))
         changes = self.query_one(Changes)
         changes.show(found)
         title = "Changes, with git" if found.repository else "Changes"
@@ -125,81 +127,70 @@ class HistoryView(View):
     def _moved(self) -> None:
         entry = self.query_one(Changes).entry
         if entry is not None:
-            self.run(
-                "difference",
-                partial(note_info.difference, entry=entry, path=self._path),
-                self.query_one("#difference", DiffList).show,
-            )
+            self._show_difference(entry)
         self.update_hints()
 
-    def more_places(self) -> tuple[str, ...]:
-        """No note is under the cursor."""
-        return ()
+    @task("difference")
+    async def _show_difference(self, entry: JournalEntry | Commit) -> None:
+        lines = await self.home.jobs.run(partial(note_info.difference, entry=entry, path=self._path))
+        self.query_one("#difference", DiffList).show(lines)
 
     def do_undo(self) -> None:
         """Take the change under the cursor back."""
-        self._again("undo")
+        self._propose("undo")
 
     def do_redo(self) -> None:
         """Make it again."""
-        self._again("redo")
+        self._propose("redo")
 
-    def _again(self, kind: str) -> None:
+    @task("plan")
+    async def _propose(self, kind: str) -> None:
+        from memory_tui.tui.views.dialogs import Preview
+
         entry = self.query_one(Changes).entry
         if entry is None or isinstance(entry, Commit):
             self.say("Only changes made with memory-tui are taken back here; a commit is for git.")
             return
         number = entry.id
-        from memory_tui.tui.views.dialogs import Planned, Preview
-
-        def show(planned: Planned) -> None:
-            self.app.push_screen(Preview(planned, kind.capitalize()), answered)
+        planned = await self.home.jobs.run(partial(note_changes.stepped, kind=kind, number=number))
 
         def answered(answer: str | None) -> None:
             if answer == "yes":
-                self.home.bridge.writes += 1
-                self.run(
-                    f"write {self.home.bridge.writes}", partial(note_changes.step, kind=kind, number=number), self._done
-                )
+                self._step(kind, number)
 
-        self.run("plan", partial(note_changes.stepped, kind=kind, number=number), show)
+        self.app.push_screen(Preview(planned, kind.capitalize()), answered)
+
+    @task("write", exclusive=False)
+    async def _step(self, kind: str, number: int) -> None:
+        done = await self.home.jobs.write(partial(note_changes.step, kind=kind, number=number))
+        self.say(f"{one_line(done.change.title)}.")
+        self.home.jobs.refresh()
+        self._gather()
 
     def do_commit(self) -> None:
         """Commit the note, when it is wanted."""
-        from memory_tui.tui.views.dialogs import Ask
+        from memory_tui.tui.views.dialogs import LineDialog
 
         path = self._path
         if path is None:
             self.say("Open the history of one note to commit it.")
             return
 
-        def told(message: str | None) -> None:
+        def written(message: str | None) -> None:
             if message:
-                self.home.bridge.writes += 1
-                self.run(
-                    f"write {self.home.bridge.writes}", partial(note_info.commit, path=path, message=message), committed
-                )
-
-        def committed(sentence: str) -> None:
-            self.say(sentence)
-            self._look()
+                self._commit(path, message)
 
         self.app.push_screen(
-            Ask(
+            LineDialog(
                 "Commit to git",
                 f"{one_line(path)} alone, as it is on disk. No hook, filter or signature of the repository runs. "
                 "Say what was changed.",
                 "Commit",
             ),
-            told,
+            written,
         )
 
-    def _done(self, done: Done) -> None:
-        self.say(f"{one_line(done.change.title)}.")
-        self.home.bridge.look()
-        self._look()
-
-    def back(self) -> bool:
-        """Back to the view below."""
-        self.app.pop_screen()
-        return True
+    @task("write", exclusive=False)
+    async def _commit(self, path: str, message: str) -> None:
+        self.say(await self.home.jobs.write(partial(note_info.commit, path=path, message=message)))
+        self._gather()

@@ -51,7 +51,7 @@ def _ended(first: tuple[bytes, ...], then: tuple[bytes, ...]) -> tuple[bytes, ..
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MergeRow:
     """One line of the view: who wrote it, its text, and the number of the conflict (from 0; -1 for none)."""
 
     who: str
@@ -60,7 +60,7 @@ class Row:
     head: bool = False
 
 
-def rows_of(hunks: Sequence[Hunk]) -> Iterator[Row]:
+def rows_of(hunks: Sequence[Hunk]) -> Iterator[MergeRow]:
     """The hunks as rows; long runs of unchanged lines are told by their number."""
     number = 0
     for at, hunk in enumerate(hunks):
@@ -68,28 +68,28 @@ def rows_of(hunks: Sequence[Hunk]) -> Iterator[Row]:
             yield from _same(hunk.base, first=at == 0, last=at == len(hunks) - 1)
             continue
         if hunk.side == "conflict":
-            yield Row("", f"conflict {number + 1}", number, head=True)
-            yield from (Row("base", _text(line), number) for line in hunk.base)
-            yield from (Row("mine", _text(line), number) for line in hunk.mine)
-            yield from (Row("theirs", _text(line), number) for line in hunk.theirs)
+            yield MergeRow("", f"conflict {number + 1}", number, head=True)
+            yield from (MergeRow("base", _text(line), number) for line in hunk.base)
+            yield from (MergeRow("mine", _text(line), number) for line in hunk.mine)
+            yield from (MergeRow("theirs", _text(line), number) for line in hunk.theirs)
             number += 1
             continue
         who = "both" if hunk.side == "both" else "theirs" if hunk.side == "theirs" else "mine"
         if not hunk.lines:
-            yield Row(who, f"({len(hunk.base)} lines taken out)")
-        yield from (Row(who, _text(line)) for line in hunk.lines)
+            yield MergeRow(who, f"({len(hunk.base)} lines taken out)")
+        yield from (MergeRow(who, _text(line)) for line in hunk.lines)
 
 
-def _same(lines: Sequence[bytes], *, first: bool, last: bool) -> Iterator[Row]:
+def _same(lines: Sequence[bytes], *, first: bool, last: bool) -> Iterator[MergeRow]:
     before = [] if first else lines[:CONTEXT]
     after = [] if last else lines[max(len(before), len(lines) - CONTEXT) :]
-    yield from (Row("", _text(line)) for line in before)
+    yield from (MergeRow("", _text(line)) for line in before)
     hidden = len(lines) - len(before) - len(after)
     if hidden == 1:
-        yield Row("", _text(lines[len(before)]))
+        yield MergeRow("", _text(lines[len(before)]))
     elif hidden:
-        yield Row("", f"… {hidden:,} lines that nobody changed …", head=True)
-    yield from (Row("", _text(line)) for line in after)
+        yield MergeRow("", f"… {hidden:,} lines that nobody changed …", head=True)
+    yield from (MergeRow("", _text(line)) for line in after)
 
 
 def _text(line: bytes) -> str:
@@ -101,7 +101,7 @@ class Merging(RowList):
 
     PLACES: ClassVar[tuple[str, ...]] = ("list",)
 
-    def __init__(self, rows: Sequence[Row], choices: list[Side]) -> None:
+    def __init__(self, rows: Sequence[MergeRow], choices: list[Side]) -> None:
         super().__init__(id="merging")
         self._rows, self._choices = rows, choices
 

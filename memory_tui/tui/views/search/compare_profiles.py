@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.binding import BindingType
@@ -23,11 +23,11 @@ from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
-    from memory_tui.search.evidence import Evidence
+    from memory_tui.tui.views.search.search_view import SearchView
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class NamedRanking:
     """One ranking under a name."""
 
     name: str
@@ -81,9 +81,11 @@ class SidesView(View):
     PLACE = "sides"
     AUTO_FOCUS = "#sides"
 
-    def __init__(self, evidence: Evidence) -> None:
-        super().__init__()
-        self._evidence = evidence
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        answer = cast("SearchView", below).shown.answer
+        assert answer is not None
+        self._evidence = answer.evidence
         self._at = [0, 1]
         self._pairs: list[Pair] = []
         self._traces: tuple[Trace, Trace] | None = None
@@ -98,16 +100,16 @@ class SidesView(View):
         self.tuned()
 
     @property
-    def sides(self) -> list[Side]:
+    def sides(self) -> list[NamedRanking]:
         """What can stand on a side."""
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return []
-        found = [Side(name, engine.plan.with_profile(name), tuning.days) for name in profiles.PROFILES]
+        found = [NamedRanking(name, engine.plan.with_profile(name), tuning.days) for name in profiles.PROFILES]
         if tuning.tuned:
-            found.append(Side("as tuned", tuning.settings, tuning.days))
+            found.append(NamedRanking("as tuned", tuning.settings, tuning.days))
         base = tuning.baseline
-        return [*found, Side(f"baseline {base.name}", base.settings, base.days)]
+        return [*found, NamedRanking(f"baseline {base.name}", base.settings, base.days)]
 
     def tuned(self, *, keep: bool = True) -> None:
         """Rank both sides."""
@@ -210,11 +212,6 @@ class SidesView(View):
             return ""
         candidate = pair.candidate
         return safe(self._evidence.texts.get(candidate.chunk.rowid, candidate.snippet), keep_newlines=True)
-
-    def back(self) -> bool:
-        """Back to the search."""
-        self.app.pop_screen()
-        return True
 
 
 def _cell(candidate: Candidate | None, trace: Trace, width: int) -> Iterator[Piece]:

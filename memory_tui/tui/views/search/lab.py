@@ -5,138 +5,114 @@ from __future__ import annotations
 import datetime as dt
 import gc
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import on
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.errors import Cancelled, MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import BY_KEY
 from memory_tui.explain import wording
 from memory_tui.explain.wording import turn
 from memory_tui.tui import draw
-from memory_tui.tui.draw import Piece, fit, fit_path, plural
-from memory_tui.tui.judging import Faded, Noise, Progress, find_fading, measure_noise, search_knobs
+from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.judging import Faded, JobProgress, Noise, find_fading, measure_noise, search_knobs
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import dated, stepped
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
-from memory_tui.tui.workers import Tell, Worked
+from memory_tui.tui.workers import Tell, task
 
 if TYPE_CHECKING:
     from memory_tui.explain.decay import Fading
     from memory_tui.explain.noise import NoiseFloor, Trade
-    from memory_tui.tui.views.search.search_judge import Judging
+    from memory_tui.tui.views.search.search_view import SearchView
     from memory_tui.tune.knob_search import Outcome
 
 
-class Report(View):
-    """A list over the search view; subclasses say what to work out, and write the lines."""
+class Report(Part):
+    """A list over the search view: `work` says what to work out (None for nothing), `lines` writes what arrived.
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("report"))
-    PLACE = "report"
-    AUTO_FOCUS = "#report"
-    KIND = ""
-    """The kind of its work, for the bridge."""
-    TITLE = ""
-    ABOUT_NOTES = False
-    """Whether the cursor stands on places in notes."""
+    `summary` stands in the lower edge of the frame when nothing is under way.
+    """
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__()
-        self.search = search
-        self._request = 0
-        self._progress = ""
+    def __init__(
+        self,
+        view: View,
+        title: str,
+        *,
+        work: Callable[[], Callable[[Tell], object] | None],
+        arrived: Callable[[Any], None],
+        lines: Callable[[int], Sequence[Line]],
+        summary: Callable[[], str] = lambda: "",
+    ) -> None:
+        super().__init__(view)
+        self._title = title
+        self._work, self._arrived, self._lines, self._summary = work, arrived, lines, summary
+        self.progress = ""
         self._error: MemoryTuiError | None = None
 
-    def compose_view(self) -> Iterable[Widget]:
+    def compose(self) -> Iterable[Widget]:
         """The list alone."""
         yield Rows(id="report")
 
-    def on_mount(self) -> None:
+    @property
+    def rows(self) -> Rows:
+        """The list."""
+        return self.view.query_one(Rows)
+
+    def mounted(self) -> None:
         """Begin."""
-        super().on_mount()
         self.tuned()
+
+    def moved(self, _rows: RowList, /) -> None:
+        """Another row is under the cursor."""
+        self.update_hints()
 
     def tuned(self, *, keep: bool = True) -> None:
         """Work it out for the knobs as they are now."""
         del keep
-        run = self.work()
+        run = self._work()
         if run is not None:
             self._error = None
-            self._request = self.home.bridge.follow(self.KIND, run)
+            self._follow(run)
         self.show()
 
-    def work(self) -> Callable[[Tell], object] | None:
-        """What a worker thread does; None when there is nothing to work out."""
-        raise NotImplementedError
-
-    def came(self, value: object) -> None:
-        """A result, or part of it."""
-        raise NotImplementedError
-
-    def lines(self, width: int) -> Sequence[Line]:
-        """The report, as far as it is known."""
-        raise NotImplementedError
-
-    def subtitle(self) -> str:
-        """What stands in the lower edge of the frame when nothing is under way."""
-        return ""
-
-    def worked(self, event: Worked) -> None:
-        """Progress, parts, the result, or why there is none."""
-        if event.kind != self.KIND or event.number != self._request:
-            return
-        if isinstance(event.value, Progress):
-            self._progress = event.value.words
-        elif event.error is not None:
-            self._error = event.error
-        elif event.value is not None:
-            self.came(event.value)
-        if event.done:
-            self._progress = ""
+    @task("report")
+    async def _follow(self, run: Callable[[Tell], object]) -> None:
+        """Show progress, parts, the result, or why there is none."""
+        try:
+            async for part in self.home.jobs.parts(run):
+                if isinstance(part, JobProgress):
+                    self.progress = part.words
+                elif part is not None:
+                    self._arrived(part)
+                self.show()
+        except Cancelled:
+            raise
+        except MemoryTuiError as error:
+            self._error = error
+        self.progress = ""
         self.show()
 
     def show(self) -> None:
         """Bring the list up to date."""
-        self.query_one(Rows).show(
-            self._written, self.TITLE, f"{self._progress} ...  esc stops" if self._progress else self.subtitle()
+        self.rows.show(
+            self._write, self._title, f"{self.progress} ...  esc stops" if self.progress else self._summary()
         )
         self.update_hints()
 
-    def _written(self, width: int) -> Sequence[Line]:
+    def _write(self, width: int) -> Sequence[Line]:
         if self._error is not None:
             return [
                 *text("", width),
                 *text(one_line(self._error.message), width, "strong"),
                 *text(one_line(self._error.next_step), width, "muted"),
             ]
-        return self.lines(width)
-
-    def on_row_list_moved(self, event: RowList.Moved) -> None:
-        """Another row is under the cursor."""
-        event.stop()
-        self.update_hints()
-
-    def do_undo(self) -> None:
-        """Undo the last step."""
-        self.take_back()
-
-    def more_places(self) -> tuple[str, ...]:
-        """A report's own keys, those of a note where rows are about notes, then those of all reports."""
-        return (self.PLACE, "notes", "report") if self.ABOUT_NOTES else (self.PLACE, "report")
-
-    def more_context(self) -> dict[str, bool]:
-        """Whether there is something to undo."""
-        return {"undo": bool(self.home.tuning and self.home.tuning.past)}
-
-    def back(self) -> bool:
-        """Stop what is under way, and back to the search."""
-        self.home.bridge.drop(self.KIND)
-        self.app.pop_screen()
-        return True
+        return self._lines(width)
 
 
 FLOOR = BY_KEY["query.minScore"]
@@ -147,37 +123,46 @@ NONSENSE = "░"
 """The bar of unrelated questions."""
 
 
-class NoiseView(Report):
+class NoiseView(View):
     """A row for each twentieth of the score; minScore is a line across it, moved with h and l."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("noise"))
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("noise"), *bindings("report")]
     PLACE = "noise"
-    KIND = "noise"
-    TITLE = "Noise floor"
+    MORE_PLACES = ("noise", "report")
+    AUTO_FOCUS = "#report"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__(search)
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self.search = cast("SearchView", below)
+        self.report = Report(
+            self,
+            "Noise floor",
+            work=self._work,
+            arrived=self._arrived,
+            lines=self._lines,
+            summary=self._summary,
+        )
+        self.parts = (KnobHistory(self), self.report)
         self.noise: Noise | None = None
 
-    def work(self) -> Callable[[Tell], object] | None:
+    def _work(self) -> Callable[[Tell], object] | None:
         """Ask once, measure for every turn."""
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return None
-        desk = self.search.desk
+        desk = self.search.judge.desk
         cases = [desk.cases[query.text] for query in desk.judged if query.text in desk.cases]
         enough = cases if len(cases) >= FEWEST else ()
         return measure_noise(engine, tuning.settings, enough, self.noise.probes if self.noise else None)
 
-    def came(self, value: object) -> None:
+    def _arrived(self, value: Noise) -> None:
         """The measured floor."""
-        if isinstance(value, Noise):
-            first, self.noise = self.noise is None, value
-            if first:
-                # The questions stay while minScore is moved; looking through them for garbage would stop the screen.
-                gc.freeze()
+        first, self.noise = self.noise is None, value
+        if first:
+            # The questions stay while minScore is moved; looking through them for garbage would stop the screen.
+            gc.freeze()
 
-    def subtitle(self) -> str:
+    def _summary(self) -> str:
         """What the right chunks were told by."""
         if self.noise is None:
             return ""
@@ -185,7 +170,7 @@ class NoiseView(Report):
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
-    def lines(self, width: int) -> Sequence[Line]:
+    def _lines(self, width: int) -> Sequence[Line]:
         """Verdicts first, then the axis."""
         if self.noise is None:
             return text("Unrelated questions are asked, to see what they score ...", width, "muted")
@@ -309,48 +294,61 @@ HORIZON = 90
 DECAY = "query.hybrid.temporalDecay.enabled"
 
 
-class FadingView(Report):
+class FadingView(View):
     """A row a hit, soonest first; enter reads the note."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("fading"))
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("fading"), *bindings("report")]
     PLACE = "fading"
-    KIND = "fading"
-    ABOUT_NOTES = True
-    TITLE = f"Fading within {HORIZON} days"
+    MORE_PLACES = ("fading", "notes", "report")
+    AUTO_FOCUS = "#report"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__(search)
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self.search = cast("SearchView", below)
+        self.report = Report(
+            self,
+            f"Fading within {HORIZON} days",
+            work=self._work,
+            arrived=self._arrived,
+            lines=self._lines,
+            summary=self._summary,
+        )
+        self.parts = (KnobHistory(self), self.report)
         self.faded: Faded | None = None
 
-    def work(self) -> Callable[[Tell], object] | None:
+    def on_mount(self) -> None:
+        """Have the saved questions asked, whose hits fade as well."""
+        super().on_mount()
+        self.search.judge.measure()
+
+    def _work(self) -> Callable[[Tell], object] | None:
         """The question on screen first, then the saved ones whose evidence is there."""
         tuning = self.home.tuning
         if tuning is None:
             return None
-        answer, desk = self.search.answer, self.search.desk
+        answer, desk = self.search.shown.answer, self.search.judge.desk
         evidences = [answer.evidence] if answer is not None else []
         evidences += [case.evidence for case in desk.cases.values() if case.query.text != self.search.question]
         return find_fading(tuning.settings, [dated(evidence, tuning.days) for evidence in evidences], HORIZON)
 
-    def came(self, value: object) -> None:
+    def _arrived(self, value: Faded) -> None:
         """What is known by now."""
-        if isinstance(value, Faded):
-            self.faded = value
+        self.faded = value
 
-    def subtitle(self) -> str:
+    def _summary(self) -> str:
         """How many questions were looked at."""
         return f"over {plural(self.faded.questions, 'question')}" if self.faded is not None else ""
 
     def more_context(self) -> dict[str, bool]:
         """Whether decay is on besides."""
-        return {**super().more_context(), "ages": self._ages}
+        return {"ages": self._ages}
 
     @property
     def _ages(self) -> bool:
         tuning = self.home.tuning
         return tuning is not None and tuning.settings.on(DECAY)
 
-    def lines(self, width: int) -> Sequence[Line]:
+    def _lines(self, width: int) -> Sequence[Line]:
         """Why nothing fades, or the list."""
         if self.home.tuning is not None and not self._ages:
             return [
@@ -391,7 +389,7 @@ class FadingView(Report):
     @property
     def fade(self) -> Fading | None:
         """The hit under the cursor."""
-        key = self.query_one(Rows).key
+        key = self.report.rows.key
         return self.faded.found[key] if self.faded is not None and isinstance(key, int) else None
 
     def do_apply(self) -> None:
@@ -427,35 +425,45 @@ PAIRED = "query.hybrid.textWeight"
 """Named with its partner, so not by itself."""
 
 
-class SweepView(Report):
+class SweepView(View):
     """What the search of the knobs found; a applies it as one step."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("sweep"))
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("sweep"), *bindings("report")]
     PLACE = "sweep"
-    KIND = "sweep"
-    TITLE = "Better knobs by your labels"
+    MORE_PLACES = ("sweep", "report")
+    AUTO_FOCUS = "#report"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__(search)
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self.search = cast("SearchView", below)
+        self.report = Report(
+            self,
+            "Better knobs by your labels",
+            work=self._work,
+            arrived=self._arrived,
+            lines=self._lines,
+            summary=self._summary,
+        )
+        self.parts = (KnobHistory(self), self.report)
         self.outcome: Outcome | None = None
         self._applied = False
 
-    def work(self) -> Callable[[Tell], object] | None:
+    def _work(self) -> Callable[[Tell], object] | None:
         """Search from the knobs as they are when the report is opened."""
-        engine, tuning, desk = self.home.engine, self.home.tuning, self.search.desk
-        if engine is None or tuning is None or self.outcome is not None or self._progress:
+        engine, tuning, desk = self.home.engine, self.home.tuning, self.search.judge.desk
+        if engine is None or tuning is None or self.outcome is not None or self.report.progress:
             return None
         return search_knobs(engine, tuning.settings, desk.judged, tuple(desk.cases.values()), METRIC)
 
-    def came(self, value: object) -> None:
+    def _arrived(self, value: Outcome) -> None:
         """The outcome."""
-        self.outcome = cast("Outcome", value)
+        self.outcome = value
 
-    def subtitle(self) -> str:
+    def _summary(self) -> str:
         """What is raised."""
         return f"raising {METRIC}; half of the questions are held out"
 
-    def lines(self, width: int) -> Sequence[Line]:
+    def _lines(self, width: int) -> Sequence[Line]:
         """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
         if self.outcome is None:
             return text("Knobs are tried on one half of the saved questions; the other half judges.", width, "muted")

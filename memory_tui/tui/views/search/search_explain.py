@@ -2,129 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
 from textual.binding import BindingType
 from textual.widget import Widget
 
+from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.search.trace import Recalled
 from memory_tui.tui.judging import Inquiry, find_flips, find_questions, inquire
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.views.search.search_judge import Judging
-from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.views.search.search_judge import ShownAnswer
+from memory_tui.tui.views.view import KnobHistory, Part, View
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_pane import WhyPane
-from memory_tui.tui.widgets.why_rows import Subject
-from memory_tui.tui.workers import Worked
+from memory_tui.tui.widgets.why_rows import Grade, Subject, no_grade
+from memory_tui.tui.workers import Tell, stop, task
 
 if TYPE_CHECKING:
-    from memory_tui.explain.counterfactuals import Rephrased
+    from memory_tui.explain.counterfactuals import Flips, Rephrased
     from memory_tui.search.evidence import Evidence
 
 LOOKING = "looking for what would change it"
 
+REST = 0.15
+"""Seconds that cursor and knobs rest before it is worked out what would change the verdict."""
 
-class Explaining(Judging):
-    """Why pane, `w`, and applying what would change a verdict."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._flips_request = 0
-        self._questions_for = ""
+class Explainer(Part):
+    """Explains the hit under the cursor, and applies what would change its verdict."""
 
-    @on(RowList.Moved, "#results")
+    def __init__(self, view: View, shown: ShownAnswer) -> None:
+        super().__init__(view)
+        self._shown = shown
+        self.grade: Grade = no_grade
+        """What labels make of a chunk."""
+
+    @property
+    def _pane(self) -> WhyPane:
+        return self.view.query_one(WhyPane)
+
+    @property
+    def _hits(self) -> HitList:
+        return self.view.query_one(HitList)
+
+    def context(self) -> dict[str, bool]:
+        """Whether a hit is explained."""
+        return {"flips": self._pane.subject is not None}
+
+    def moved(self, rows: RowList, /) -> None:
+        """Another hit is under the cursor."""
+        if rows.id == "results":
+            self.explain()
+
     def explain(self) -> None:
-        """Explain the hit under the cursor; what would change it follows."""
-        self.home.bridge.drop("questions")
-        shown, engine, tuning = self._answer, self.home.engine, self.home.tuning
-        pane, hit = self.query_one(WhyPane), self.query_one(Results).hit
-        if shown is None or hit is None or engine is None or tuning is None:
-            self.home.bridge.drop("flips")
-            pane.show(None)
+        """Explain the hit under the cursor; what would change it follows when keys rest."""
+        stop(self, "questions")
+        answer, engine, tuning = self._shown.answer, self.home.engine, self.home.tuning
+        hit = self._hits.hit
+        if answer is None or hit is None or engine is None or tuning is None:
+            stop(self, "flips")
+            self._pane.show(None)
         else:
-            pane.show(Subject(shown.evidence, shown.trace, hit, working=LOOKING, grade=self.grade))
-            self._flips_request = self.home.bridge.follow(
-                "flips", find_flips(engine, shown.dated, tuning.settings, hit.chunk.rowid)
-            )
+            self._pane.show(Subject(answer.evidence, answer.trace, hit, working=LOOKING, grade=self.grade))
+            self._find_flips(find_flips(engine, answer.dated, tuning.settings, hit.chunk.rowid))
         self.update_hints()
 
-    def worked(self, event: Worked) -> None:
-        """Flips of the hit under the cursor, and what else was worked out."""
-        if event.kind == "flips" and event.number == self._flips_request:
-            self._show_flips(event)
-        elif event.kind == "questions":
-            self._show_questions(event)
-        super().worked(event)
-
-    def _show_flips(self, event: Worked) -> None:
-        from memory_tui.explain.counterfactuals import Flips
-
-        pane = self.query_one(WhyPane)
-        subject, found = pane.subject, event.value
-        if subject is None or subject.candidate is None:
-            return
-        if isinstance(found, Flips) and found.chunk.rowid == subject.candidate.chunk.rowid:
-            pane.show(replace(subject, changes=found, working="" if event.done else LOOKING))
+    @task("flips")
+    async def _find_flips(self, search: Callable[[Tell], Flips | None]) -> None:
+        """Find what would change the verdict, and show all of it at once."""
+        await self.home.jobs.rest(REST)
+        flips: Flips | None = None
+        async for found in self.home.jobs.parts(search):
+            flips = found
+        pane = self._pane
+        if pane.subject is not None:
+            pane.show(replace(pane.subject, changes=flips, working=""))
             if pane.has_focus:
                 pane.stand()
 
-    @on(WhyPane.Applied)
-    def _applied(self, event: WhyPane.Applied) -> None:
-        event.stop()
-        if self.home.tuning is not None:
-            self.home.turn(self.home.tuning.to(event.settings))
-            self.say(f"Set: {event.words}. u takes it back.")
-
     def do_why(self) -> None:
         """Go to the arithmetic, and to what would change it; of a chunk that nobody proposed, say why not."""
-        outsider = self.query_one(Results).outsider
-        if outsider is not None and self._answer is not None:
+        outsider = self._hits.outsider
+        if outsider is not None and self._shown.answer is not None:
             # Chunks overlap at their ends, so the line in the middle is its own.
             middle = (outsider.start_line + outsider.end_line) // 2
-            self.app.push_screen(WhyNotView(self._answer.evidence, outsider.path, middle))
+            self.view.app.push_screen(WhyNotView(self._shown.answer.evidence, outsider.path, middle))
             return
-        pane = self.query_one(WhyPane)
+        pane = self._pane
         pane.focus()
         if pane.subject is not None and pane.subject.questions is None:
             self._look_for_questions(pane.subject)
 
     def _look_for_questions(self, subject: Subject) -> None:
         """Which word to add to the question, for a hit that lost; each is found by really asking."""
-        engine, tuning, shown, hit = self.home.engine, self.home.tuning, self._answer, subject.candidate
-        if engine is None or tuning is None or shown is None or hit is None or isinstance(hit.verdict, Recalled):
+        engine, tuning, answer, hit = self.home.engine, self.home.tuning, self._shown.answer, subject.candidate
+        if engine is None or tuning is None or answer is None or hit is None or isinstance(hit.verdict, Recalled):
             return
-        text = shown.evidence.texts.get(hit.chunk.rowid, hit.snippet)
-        self._questions_for = subject.key
-        self.home.bridge.follow(
-            "questions", find_questions(engine, shown.dated, tuning.days, tuning.settings, hit, text)
-        )
+        text = answer.evidence.texts.get(hit.chunk.rowid, hit.snippet)
+        self._find_questions(subject.key, find_questions(engine, answer.dated, tuning.days, tuning.settings, hit, text))
 
-    def _show_questions(self, event: Worked) -> None:
-        pane = self.query_one(WhyPane)
-        if event.error is not None:
-            self.tell_error(event.error)
-        elif event.done and pane.subject is not None and pane.subject.key == self._questions_for:
-            pane.show(replace(pane.subject, questions=cast("tuple[Rephrased, ...]", event.value)))
-
-    def do_sides(self) -> None:
-        """Two profiles side by side on this question."""
-        if self._answer is not None:
-            from memory_tui.tui.views.search.compare_profiles import SidesView
-
-            self.app.push_screen(SidesView(self._answer.evidence))
+    @task("questions")
+    async def _find_questions(self, key: str, search: Callable[[Tell], tuple[Rephrased, ...]]) -> None:
+        async for questions in self.home.jobs.parts(search):
+            pane = self._pane
+            if pane.subject is not None and pane.subject.key == key:
+                pane.show(replace(pane.subject, questions=questions))
 
     def do_apply(self) -> None:
         """Apply the change under the why pane's cursor, the nearest one without a cursor."""
-        pane = self.query_one(WhyPane)
+        pane = self._pane
         if pane.subject is None or not pane.subject.flips:
             working = pane.subject is not None and pane.subject.working
-            self.say(
-                "It is still being looked for what would change this."
+            self.view.say(
+                "Still searching for changes."
                 if working
                 else "No single knob changes this; w shows what comes nearest."
             )
@@ -139,7 +133,7 @@ class Explaining(Judging):
         facts = self.home.facts
         # The box shows names made safe, so what was chosen there is looked up.
         paths = {safe(row.path): row.path for row in facts.rows} if facts is not None else {}
-        hit = self.query_one(Results).hit
+        hit = self._hits.hit
 
         def take(place: str | None) -> None:
             if place:
@@ -147,15 +141,15 @@ class Explaining(Judging):
                 self.ask_line(paths.get(path, path), line)
 
         ordered = sorted(paths, key=lambda path: hit is None or paths[path] != hit.chunk.path)
-        self.app.push_screen(
+        self.view.app.push_screen(
             Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", near(ordered)), take
         )
 
     def ask_line(self, path: str, line: int | None) -> None:
         """Say why a line is or is not recalled."""
 
-        if self._answer is not None:
-            self.app.push_screen(WhyNotView(self._answer.evidence, path, line))
+        if self._shown.answer is not None:
+            self.view.app.push_screen(WhyNotView(self._shown.answer.evidence, path, line))
 
 
 class WhyNotView(View):
@@ -167,8 +161,8 @@ class WhyNotView(View):
 
     def __init__(self, asked: Evidence | str, path: str, line: int | None) -> None:
         super().__init__()
+        self.parts = (KnobHistory(self),)
         self._asked, self._path, self._line = asked, path, line
-        self._request = 0
         self._found: Inquiry | None = None
 
     def compose_view(self) -> Iterable[Widget]:
@@ -189,26 +183,26 @@ class WhyNotView(View):
         del keep
         engine, tuning = self.home.engine, self.home.tuning
         if engine is not None and tuning is not None:
-            self._request = self.home.bridge.follow(
-                "line", inquire(engine, self._asked, tuning.days, tuning.settings, self._path, self._line)
-            )
+            self._inquire(inquire(engine, self._asked, tuning.days, tuning.settings, self._path, self._line))
 
-    def worked(self, event: Worked) -> None:
+    @task("line")
+    async def _inquire(self, search: Callable[[Tell], Inquiry]) -> None:
         """Show what is known by now."""
-        if event.kind != "line" or event.number != self._request:
-            return
         pane = self.query_one(WhyPane)
-        if isinstance(event.value, Inquiry):
-            self._found = event.value
-            if isinstance(self._asked, str):
-                self._asked = event.value.answer.evidence if not self._days else self._asked
-            pane.show(self._subject(event.value))
-            pane.stand()
-            if event.value.problem:
-                self.say(event.value.problem)
-        elif event.error is not None:
-            pane.show(None, one_line(f"{event.error.message} {event.error.next_step}"))
-        self.update_hints()
+        try:
+            async for found in self.home.jobs.parts(search):
+                self._found = found
+                if isinstance(self._asked, str):
+                    self._asked = found.answer.evidence if not self._days else self._asked
+                pane.show(self._subject(found))
+                pane.stand()
+                if found.problem:
+                    self.say(found.problem)
+                self.update_hints()
+        except Cancelled:
+            raise
+        except MemoryTuiError as error:
+            pane.show(None, one_line(f"{error.message} {error.next_step}"))
 
     @property
     def _days(self) -> int:
@@ -219,29 +213,14 @@ class WhyNotView(View):
         candidate = answer.best.candidate if answer.best is not None else None
         return Subject(answer.evidence, answer.trace, candidate, answer, found.changes, found.questions, found.working)
 
-    @on(WhyPane.Applied)
-    def _applied(self, event: WhyPane.Applied) -> None:
-        event.stop()
-        if self.home.tuning is not None:
-            self.home.turn(self.home.tuning.to(event.settings))
-            self.say(f"Set: {event.words}. u takes it back.")
-
-    def do_undo(self) -> None:
-        """Undo the last step."""
-        self.take_back()
-
     def do_apply(self) -> None:
         """Apply the change under the cursor."""
         self.query_one(WhyPane).do_apply()
 
     def more_context(self) -> dict[str, bool]:
         """What can be applied and undone."""
-        tuning, pane = self.home.tuning, self.query_one(WhyPane)
-        return {
-            "undo": bool(tuning and tuning.past),
-            "answer": True,
-            "flips": bool(pane.subject and pane.subject.flips),
-        }
+        subject = self.query_one(WhyPane).subject
+        return {"answer": True, "flips": bool(subject and subject.flips)}
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk that speaks."""
@@ -260,6 +239,5 @@ class WhyNotView(View):
     def back(self) -> bool:
         """A depth back, then to the view below."""
         if not self.query_one(WhyPane).shallower():
-            self.home.bridge.drop("line")
             self.app.pop_screen()
         return True

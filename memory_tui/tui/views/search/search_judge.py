@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,80 +14,88 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.signal import Signal
 from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import Scalar
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.tui import judging as desks
-from memory_tui.tui.draw import Piece, fit, fit_path, plural
-from memory_tui.tui.judging import Desk, Progress
+from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.judging import Desk, JobProgress
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.tuning import OPENED, Answer, Tuning, brought, changes, summary
-from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.results import Results
+from memory_tui.tui.tuning import OPENED, Answer, Tuning, changes, summary
+from memory_tui.tui.views.view import Part, View
+from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.widgets.tune_strip import TuneStrip
-from memory_tui.tui.workers import Worked
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.tune.evaluate import Case, Change, Comparison
+    from memory_tui.engine.engine import Engine
+    from memory_tui.tune.evaluate import Case, Change
     from memory_tui.tune.judgments import Notebook, Query
 
     NotebookChange = Callable[[Notebook], Notebook]
 
 
-class Turning(View):
-    """Knobs, undo and baselines; subclasses keep the answer and list it."""
+class ShownAnswer:
+    """What the search view shows: the answer, and the question that was asked last."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._answer: Answer | None = None
+        self.answer: Answer | None = None
+        self.asked = ""
 
     @property
-    def answer(self) -> Answer | None:
-        """What was found, and how it ranks."""
-        return self._answer
+    def question(self) -> str:
+        """The question whose answer is on screen."""
+        return self.asked if self.answer is not None else ""
 
     @property
     def trace(self) -> Trace | None:
         """The ranking on screen."""
-        return self._answer.trace if self._answer else None
+        return self.answer.trace if self.answer is not None else None
 
-    def relist(self, *, keep: bool) -> None:
-        """List the answer anew; with `keep` the cursor stays on its chunk."""
-        raise NotImplementedError
 
-    def explain(self) -> None:
-        """Explain the hit under the cursor."""
-        raise NotImplementedError
+class Knobs(Part):
+    """Turns knobs and sets baselines; `relist` shows the answer that is ranked anew."""
 
-    def ask_again(self, question: str) -> None:
-        """Put `question` into the box and ask it."""
-        raise NotImplementedError
+    def __init__(self, view: View, shown: ShownAnswer, relist: Callable[[bool], None]) -> None:
+        super().__init__(view)
+        self._shown, self._relist = shown, relist
+
+    def compose(self) -> Iterable[Widget]:
+        """The strip."""
+        yield TuneStrip(self)
 
     def tuned(self, *, keep: bool = True) -> None:
         """Rank the same evidence under the knobs as they are now."""
-        tuning, engine = self.home.tuning, self.home.engine
-        if tuning is not None and engine is not None and self._answer is not None:
-            self._answer = Answer.of(engine.queries.rank, self._answer.evidence, tuning, self._answer)
-            self.relist(keep=keep)
+        tuning, engine, shown = self.home.tuning, self.home.engine, self._shown
+        if tuning is not None and engine is not None and shown.answer is not None:
+            shown.answer = Answer.of(engine.queries.rank, shown.answer.evidence, tuning, shown.answer)
+            self._relist(keep)
         else:
-            self.show_knobs()
+            self.show()
             self.update_hints()
 
-    def show_knobs(self) -> None:
+    def show(self) -> None:
         """Bring the strip up to date."""
-        tuning = self.home.tuning
+        tuning, answer = self.home.tuning, self._shown.answer
         if tuning is None:
             return
         verdict = ""
-        if tuning.compared and self._answer is not None:
-            verdict = summary(changes(self._answer.trace, self._answer.baseline))
-        self.query_one(TuneStrip).show(tuning, verdict)
+        if tuning.compared and answer is not None:
+            verdict = summary(changes(answer.trace, answer.baseline))
+        self.view.query_one(TuneStrip).show(tuning, verdict)
+
+    def context(self) -> dict[str, bool]:
+        """Whether knobs were turned or written."""
+        tuning = self.home.tuning
+        return {"tuned": bool(tuning and tuning.tuned), "written": bool(tuning and tuning.writes)}
 
     def turn_knob(self, key: str, value: Scalar) -> None:
         """Turn the knob `key` to `value`; a profile sets every knob that was not chosen."""
@@ -105,25 +113,14 @@ class Turning(View):
         if tuning is not None:
             self.home.turn(tuning.reset_all() if key == "profile" else tuning.reset(key))
 
-    def _turn(self, step: str) -> None:
-        if self.home.tuning is not None:
-            found: Tuning = getattr(self.home.tuning, step)()
-            self.home.turn(found)
-
-    def do_undo(self) -> None:
-        """Undo the last step: a knob, a change that was applied, the date or the baseline."""
-        self.take_back()
-
-    def do_redo(self) -> None:
-        """Redo it."""
-        before = self.home.tuning
-        if before is not None and before.future:
-            self._turn("redo")
-            self.say(f"Made again: {brought(before.stand, before.future[0])}.")
+    def say(self, sentence: str) -> None:
+        """Say why a knob does not turn."""
+        self.view.say(sentence)
 
     def do_reset_all(self) -> None:
         """All knobs as the app was opened."""
-        self._turn("reset_all")
+        if self.home.tuning is not None:
+            self.home.turn(self.home.tuning.reset_all())
 
     def do_base(self) -> None:
         """Compare with the knobs as they are now from here on, under a name."""
@@ -137,15 +134,13 @@ class Turning(View):
                 return
             self.home.turn(self.home.tuning.rebase(name))
             base = self.home.tuning.baseline
-            self.say(f"Baseline {base.name} is set: {base.title}. Further turns are compared with it; u takes it back.")
+            self.view.say(
+                f"Baseline {base.name} is set: {base.title}. Further turns are compared with it; u takes it back."
+            )
 
         value = tuning.difference() or tuning.written or OPENED
         title = f"Baseline {tuning.next_letter}: a name for the knobs as they are now"
-        self.app.push_screen(Prompt(title, "a name", value), take)
-
-    def do_tune(self) -> None:
-        """Go to the knobs."""
-        self.query_one(TuneStrip).focus()
+        self.view.app.push_screen(Prompt(title, "a name", value), take)
 
 
 SETTLES = 10
@@ -154,123 +149,125 @@ for garbage would stop the screen."""
 NO_LABELS = "v judges a hit; then every turn is measured on the questions you judged"
 
 
-class Judging(Turning):
-    """Labels of the question on screen, and metrics of all saved questions under the knobs."""
+class Judge(Part):
+    """Labels of the question on screen, and metrics of all saved questions under the knobs.
 
-    def __init__(self) -> None:
-        super().__init__()
+    `explain` explains the hit under the cursor anew, `ask` asks a question in the search view.
+    """
+
+    def __init__(self, view: View, shown: ShownAnswer, explain: Callable[[], None], ask: Callable[[str], None]) -> None:
+        super().__init__(view)
+        self._shown, self._explain, self.ask = shown, explain, ask
         self.desk = Desk()
+        self.changed: Signal[Desk] = Signal(view, "desk")
         self._pending: deque[NotebookChange] = deque()
         self._measuring = False
         self._asking = False
-        self._saying = ""
 
     # --- the notebook --------------------------------------------------------------------------------------------
 
-    def read_notebook(self) -> None:
-        """Read the saved questions of the workspace; they come when they are read."""
-        if self.home.engine is not None:
-            self.home.bridge.follow("notebook", desks.write(self.home.engine, self._pending))
-
-    def change_notebook(self, change: NotebookChange, said: str) -> None:
-        """Make `change` on disk, and say `said` when it is there."""
-        self._pending.append(change)
-        self._saying = said
-        self.read_notebook()
-
-    def worked(self, event: Worked) -> None:
-        """The notebook was read, questions were asked, knobs were measured."""
-        match event.kind:
-            case "notebook" if event.done:
-                self._notebook_came(event)
-            case "cases":
-                self._cases_came(event)
-            case "measure" if event.done and event.error is None:
-                self.desk = replace(self.desk, compared=cast("Comparison", event.value))
-                self.show_measures()
-            case _:
-                pass
-        super().worked(event)
-
-    def _notebook_came(self, event: Worked) -> None:
-        said, self._saying = self._saying, ""
-        if event.error is not None:
-            self.tell_error(event.error)
-            return
-        self.desk = self.desk.labelled(cast("Notebook", event.value))
-        if said:
-            self.say(said)
-        self.query_one(Results).marked(self.grade)
-        self.explain()
+    @task("notebook", exclusive=False)
+    async def read_notebook(self, sentence: str = "") -> None:
+        """Read the saved questions of the workspace, make pending changes, and say `sentence` when that is done."""
+        notebook = await self.home.jobs.write(lambda engine: desks.edit_notebook(engine, self._pending))
+        self.desk = self.desk.labelled(notebook)
+        if sentence:
+            self.view.say(sentence)
+        self.view.query_one(HitList).marked(self.grade)
+        self._explain()
         self.show_measures()
-        if said or self._measuring:
+        if sentence or self._measuring:
             self.measure()
 
-    def tell_error(self, error: MemoryTuiError) -> None:
-        """Say what went wrong in the background."""
-        self.say(f"{error.message} {error.next_step}".strip())
+    def read_again(self) -> None:
+        """Read the saved questions, which another program may have changed, and measure them."""
+        self._measuring = True
+        self.read_notebook()
+
+    def change_notebook(self, change: NotebookChange, sentence: str) -> None:
+        """Make `change` on disk, and say `sentence` when it is there."""
+        self._pending.append(change)
+        self.read_notebook(sentence)
 
     def grade(self, chunk: ChunkRef) -> int | None:
         """What labels of the question on screen make of a chunk."""
-        return self.desk.grade(self.question, chunk)
+        return self.desk.grade(self._shown.question, chunk)
 
     # --- measuring -----------------------------------------------------------------------------------------------
 
     def measure(self) -> None:
         """Measure the knobs on the saved questions; those not asked yet are asked first."""
-        engine, tuning = self.home.engine, self.home.tuning
-        if engine is None or tuning is None or not self.desk.judged:
+        tuning = self.home.tuning
+        if self.home.engine is None or tuning is None or not self.desk.judged:
             return
         self._measuring = True
-        missing = self.desk.missing()
         if self._asking:
             # What is asked already is not asked again because a knob was turned meanwhile.
             return
-        if missing:
+        if self.desk.missing():
             self._asking = True
-            self.home.bridge.follow("cases", desks.collect(engine, missing))
+            self._collect(self.home.engine)
         else:
-            cases = tuple(self.desk.cases[query.text] for query in self.desk.judged)
-            self.home.bridge.follow("measure", desks.measure(cases, tuning))
+            self._compare(tuning)
 
-    def _cases_came(self, event: Worked) -> None:
-        self._asking = not event.done
-        if event.error is not None:
+    @task("cases")
+    async def _collect(self, engine: Engine) -> None:
+        """Ask the saved questions that were not asked yet, then measure."""
+        try:
+            async for part in self.home.jobs.parts(desks.collect(engine, self.desk.missing())):
+                if isinstance(part, JobProgress):
+                    self.desk = replace(self.desk, progress=part.words)
+                    if part.done % SETTLES == 0:
+                        gc.freeze()
+                    self.show_measures()
+                else:
+                    self._collected(part)
+        finally:
+            self._asking = False
             self.desk = replace(self.desk, progress="")
-            self.tell_error(event.error)
-        elif isinstance(event.value, Progress):
-            self.desk = replace(self.desk, progress=event.value.words)
-            if event.value.done % SETTLES == 0:
-                gc.freeze()
-        elif event.done:
-            found = cast("dict[str, Case]", event.value)
-            self.desk = replace(self.desk, cases={**self.desk.cases, **found}, progress="")
-            gc.freeze()
-            if self.desk.notebook is not None:
-                self.desk = self.desk.labelled(self.desk.notebook)
-            self.measure()
+        self.measure()
+        self.show_measures()
+
+    def _collected(self, found: Mapping[str, Case]) -> None:
+        self.desk = replace(self.desk, cases={**self.desk.cases, **found})
+        gc.freeze()
+        if self.desk.notebook is not None:
+            self.desk = self.desk.labelled(self.desk.notebook)
+
+    @task("measure")
+    async def _compare(self, tuning: Tuning) -> None:
+        cases = tuple(self.desk.cases[query.text] for query in self.desk.judged)
+        async for compared in self.home.jobs.parts(desks.measure(cases, tuning)):
+            self.desk = replace(self.desk, compared=compared)
         self.show_measures()
 
     def tuned(self, *, keep: bool = True) -> None:
-        """Rank anew, and measure."""
-        super().tuned(keep=keep)
+        """Measure the knobs as they are now."""
+        del keep
         self.measure()
 
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why, and show what is known."""
+        super().refused(error)
+        self.show_measures()
+
     def show_measures(self) -> None:
-        """Bring the line of metrics up to date."""
-        desk = self.desk
+        """Bring the line of metrics up to date, and whatever else shows them."""
+        self.view.query_one(TuneStrip).measured(self._words(), known=bool(self.desk.judged))
+        self.changed.publish(self.desk)
+
+    def _words(self) -> list[str]:
+        desk, question = self.desk, self._shown.question
         if desk.progress:
-            parts = [f"{desk.progress} ..."]
-        elif desk.compared is not None:
-            sums = desks.words(desk.compared)
-            asked = [change.text for change in desk.compared.changes]
-            own = desks.words(desk.compared, self.question) if self.question in asked and len(asked) > 1 else []
-            parts = [f"{len(desk.compared.changes)} labelled: {sums[0]}", *sums[1:]]
-            parts += [f"this question: {own[0]}", *own[1:]] if own else []
-        else:
+            return [f"{desk.progress} ..."]
+        if desk.compared is None:
             count = len(desk.judged)
-            parts = [f"{count} labelled; t turns the knobs and measures them"] if count else [NO_LABELS]
-        self.query_one(TuneStrip).measured(parts, known=bool(desk.judged))
+            return [f"{count} labelled; t turns the knobs and measures them"] if count else [NO_LABELS]
+        sums = desks.words(desk.compared)
+        asked = [change.text for change in desk.compared.changes]
+        own = desks.words(desk.compared, question) if question in asked and len(asked) > 1 else []
+        parts = [f"{len(desk.compared.changes)} labelled: {sums[0]}", *sums[1:]]
+        return [*parts, *([f"this question: {own[0]}", *own[1:]] if own else [])]
 
     def events_came(self, events: Sequence[Event], /) -> None:
         """Notes changed, so what the index knows about the saved questions is out of date."""
@@ -282,24 +279,22 @@ class Judging(Turning):
 
     def do_tune(self) -> None:
         """Go to the knobs, and measure them."""
-        super().do_tune()
+        self.view.query_one(TuneStrip).focus()
         if self.desk.compared is None:
             self.measure()
 
     def do_vote(self) -> None:
         """Judge the hit under the cursor for this question."""
-
-        hit = self.query_one(Results).hit
-        shown, question = self._answer, self.question
-        if hit is not None and shown is not None:
+        hit = self.view.query_one(HitList).hit
+        answer, question = self._shown.answer, self._shown.question
+        if hit is not None and answer is not None:
             # What stands in the list when the answer comes may be another hit, even of another question.
-            self.app.push_screen(
+            self.view.app.push_screen(
                 Vote(f"{hit.chunk.path}:{hit.chunk.start_line}-{hit.chunk.end_line}"),
-                lambda grade: self._voted(grade, hit, shown, question),
+                lambda grade: self._voted(grade, hit, answer, question),
             )
 
-    def _voted(self, grade: int | None, hit: Candidate, shown: Answer, question: str) -> None:
-
+    def _voted(self, grade: int | None, hit: Candidate, answer: Answer, question: str) -> None:
         if grade is None:
             return
         if grade == UNKNOWN:
@@ -310,8 +305,8 @@ class Judging(Turning):
         elif grade == TAKEN_BACK:
             self.change_notebook(desks.vote(question, hit.chunk, None), "The mark is taken back.")
         else:
-            text = shown.evidence.texts.get(hit.chunk.rowid, hit.snippet)
-            label = desks.marked(hit, shown.trace, text, grade)
+            text = answer.evidence.texts.get(hit.chunk.rowid, hit.snippet)
+            label = desks.marked(hit, answer.trace, text, grade)
             word = {0: "wrong", 1: "helpful"}.get(grade, "right")
             self.change_notebook(
                 desks.vote(question, hit.chunk, label), f"Marked {word}: line {label.line} of {label.path}."
@@ -320,41 +315,9 @@ class Judging(Turning):
     def do_save(self) -> None:
         """Keep the question in the notebook."""
         self.change_notebook(
-            desks.keep(self.question), "The question is saved; v marks which hits answer it, B lists what is saved."
+            desks.keep(self._shown.question),
+            "The question is saved; v marks which hits answer it, B lists what is saved.",
         )
-
-    def do_noise(self) -> None:
-        """What unrelated questions score, and whether minScore can keep them out."""
-        from memory_tui.tui.views.search.lab import NoiseView
-
-        self.app.push_screen(NoiseView(self))
-
-    def do_fading(self) -> None:
-        """What age has taken and will take."""
-        from memory_tui.tui.views.search.lab import FadingView
-
-        self.measure()
-        self.app.push_screen(FadingView(self))
-
-    def do_sweep(self) -> None:
-        """Look for better knobs by the saved questions."""
-        from memory_tui.tui.views.search.lab import SweepView
-
-        self.app.push_screen(SweepView(self))
-
-    def do_write(self) -> None:
-        """Show what writing the knobs would change."""
-        from memory_tui.tui.views.search.write_config import WriteView
-
-        self.app.push_screen(WriteView(self))
-
-    def do_book(self) -> None:
-        """List the saved questions."""
-
-        # Another program may have written to it since.
-        self._measuring = True
-        self.read_notebook()
-        self.app.push_screen(BookView(self))
 
 
 TAKEN_BACK, UNKNOWN = -1, -2
@@ -433,26 +396,22 @@ class BookView(View):
     PLACE = "book"
     AUTO_FOCUS = "#book"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__()
-        self._search = search
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self._judge = next(part for part in below.parts if isinstance(part, Judge))
 
     def compose_view(self) -> Iterable[Widget]:
         """The list alone."""
         yield Rows(id="book")
 
     def on_mount(self) -> None:
-        """What is known already."""
+        """What is known already; another program may have written to it since."""
         super().on_mount()
-        self._show()
+        self._judge.changed.subscribe(self, self._show)
+        self._judge.read_again()
+        self._show(self._judge.desk)
 
-    def worked(self, event: Worked) -> None:
-        """The search view keeps the desk; look at it when it has heard the same news."""
-        if event.kind in ("notebook", "cases", "measure"):
-            self.call_later(self._show)
-
-    def _show(self) -> None:
-        desk = self._search.desk
+    def _show(self, desk: Desk) -> None:
         queries = desk.notebook.queries if desk.notebook is not None else ()
         said = desk.progress and f"{desk.progress} ..."
         if desk.compared is not None:
@@ -461,7 +420,7 @@ class BookView(View):
         self.update_hints()
 
     def _lines(self, width: int) -> list[Line]:
-        desk = self._search.desk
+        desk = self._judge.desk
         queries = desk.notebook.queries if desk.notebook is not None else ()
         if not queries:
             return [
@@ -497,7 +456,7 @@ class BookView(View):
         if self.chosen:
             question = self.chosen
             self.app.pop_screen()
-            self._search.ask_again(question)
+            self._judge.ask(question)
 
     def do_open(self) -> None:
         """Ask the question under the cursor."""
@@ -508,21 +467,16 @@ class BookView(View):
         from memory_tui.tui.views.dialogs import Confirm
 
         question = self.chosen
-        query = self._search.desk.query(question)
+        query = self._judge.desk.query(question)
         if query is None:
             self.say("No question is under the cursor.")
             return
 
         def answer(yes: bool | None) -> None:
             if yes:
-                self._search.change_notebook(desks.forget(question), "The question is not saved any more.")
+                self._judge.change_notebook(desks.forget(question), "The question is not saved any more.")
 
         count = plural(len(query.labels), "mark")
         self.app.push_screen(
             Confirm("Forget this question?", f"{one_line(question, 200)}\n\nIts {count} are lost.", "Forget"), answer
         )
-
-    def back(self) -> bool:
-        """Back to the search."""
-        self.app.pop_screen()
-        return True

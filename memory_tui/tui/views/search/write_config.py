@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
@@ -11,56 +11,61 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui.judging import propose_write
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.search.lab import Report
+from memory_tui.tui.views.view import KnobHistory, Part, View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, text
-from memory_tui.tui.workers import Tell
+from memory_tui.tui.workers import Tell, task
 
 if TYPE_CHECKING:
     from memory_tui.config.config_write import Written
     from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
-    from memory_tui.tui.tuning import Tuning
-    from memory_tui.tui.views.search.search_judge import Judging
+    from memory_tui.tui.home import Home
+    from memory_tui.tui.tuning import Tuning, Write
     from memory_tui.tune.config_patch import Patch
 
-T = TypeVar("T")
 
-
-class WriteView(Report):
+class WriteView(View):
     """The difference, value by value and line by line; y writes it, with a backup, and u takes the last write back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("write"))
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("write"), *bindings("report")]
     PLACE = "write"
-    KIND = "patch"
-    TITLE = "Write the knobs into the configuration"
+    MORE_PLACES = ("write", "report")
+    AUTO_FOCUS = "#report"
 
-    def __init__(self, search: Judging) -> None:
-        super().__init__(search)
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self._writer = ConfigWriter(below)
+        self.report = Report(
+            self,
+            "Write the knobs into the configuration",
+            work=self._work,
+            arrived=self._arrived,
+            lines=self._lines,
+            summary=self._summary,
+        )
+        self.parts = (KnobHistory(self), self.report)
         self.patch: Patch | None = None
 
-    def work(self) -> Callable[[Tell], object] | None:
+    def _work(self) -> Callable[[Tell], object] | None:
         """Read the configuration as it is now, and work out the difference."""
         engine, tuning = self.home.engine, self.home.tuning
         return propose_write(engine, tuning.settings) if engine is not None and tuning is not None else None
 
-    def came(self, value: object) -> None:
-        """The difference; or what was written."""
-        from memory_tui.tune.config_patch import Patch
-
-        if not isinstance(value, Patch):
-            return
+    def _arrived(self, value: Patch) -> None:
+        """The difference."""
         self.patch = value
         tuning = self.home.tuning
         last = tuning.writes[-1] if tuning is not None and tuning.writes else None
         # What would be written once more is not there any more: somebody else took it back.
         if last is not None and any(last.values.get(change.key) == change.after for change in value.changes):
-            self._stand(lambda tuning: tuning.unwrote())
+            stand(self.home, lambda tuning: tuning.unwrote())
 
-    def subtitle(self) -> str:
+    def _summary(self) -> str:
         """What to press."""
-        back = "u takes back what was written   " if self.more_context()["written"] else ""
+        back = "u takes back what was written   " if self._written else ""
         return f"{back}y writes it   esc leaves it" if self.patch is not None and self.patch.files else back.rstrip()
 
-    def lines(self, width: int) -> Sequence[Line]:
+    def _lines(self, width: int) -> Sequence[Line]:
         """Changes in words, what has no place there, then the difference of the files."""
         found = self.patch
         if found is None:
@@ -85,7 +90,11 @@ class WriteView(Report):
 
     def more_context(self) -> dict[str, bool]:
         """Whether something was written from here."""
-        return {**super().more_context(), "written": bool(self.home.tuning and self.home.tuning.writes)}
+        return {"written": self._written}
+
+    @property
+    def _written(self) -> bool:
+        return bool(self.home.tuning and self.home.tuning.writes)
 
     def do_write(self) -> None:
         """Write it, with a backup, unless the file was changed meanwhile."""
@@ -93,52 +102,55 @@ class WriteView(Report):
         if found is None or not found.files:
             self.say("There is nothing to write.")
             return
-        name = found.target.name
-        values = {change.key: change.after for change in found.changes}
-
-        def write(engine: Engine) -> tuple[Written, ...]:
-            files = found.write()
-            engine.reread()
-            return files
-
-        def written(files: tuple[Written, ...]) -> None:
-            self._stand(lambda tuning: tuning.wrote(name, values, files))
-            self.search.home.tell(f"Written to {name}, with a backup. W and then u takes it back.")
-
-        self._do(write, written)
+        self._writer.write(found)
         self.back()
 
     def do_undo(self) -> None:
         """Take back what was written last, unless the file was changed since."""
         tuning = self.home.tuning
-        if tuning is None or not tuning.writes:
-            return
-        last = tuning.writes[-1]
+        if tuning is not None and tuning.writes:
+            self._writer.take_back(tuning.writes[-1])
 
-        def restore(engine: Engine) -> None:
+
+def stand(home: Home, change: Callable[[Tuning], Tuning]) -> None:
+    """Another configuration is as opened from now on."""
+    if home.tuning is not None:
+        home.turn(change(home.tuning))
+
+
+class ConfigWriter(Part):
+    """Writes knobs into the configuration; it is a part of the view below, so that its tasks outlive the difference."""
+
+    @task("configuration", exclusive=False)
+    async def write(self, patch: Patch) -> None:
+        """Write `patch`, with a backup."""
+        name = patch.target.name
+        values = {change.key: change.after for change in patch.changes}
+
+        def work(engine: Engine) -> tuple[Written, ...]:
+            files = patch.write()
+            engine.reread()
+            return files
+
+        files = await self.home.jobs.write(work)
+        stand(self.home, lambda tuning: tuning.wrote(name, values, files))
+        self.home.tell(f"Written to {name}, with a backup. W and then u takes it back.")
+
+    @task("configuration", exclusive=False)
+    async def take_back(self, last: Write) -> None:
+        """Restore the files that were written."""
+
+        def work(engine: Engine) -> None:
             from memory_tui.config import config_write
 
             for file in reversed(last.files):
                 config_write.undo(file)
             engine.reread()
 
-        def restored(_: None) -> None:
-            self._stand(lambda tuning: tuning.unwrote())
-            self.search.home.tell(f"Taken back: {last.target} is as it was before.")
+        await self.home.jobs.write(work)
+        stand(self.home, lambda tuning: tuning.unwrote())
+        self.home.tell(f"Taken back: {last.target} is as it was before.")
 
-        self._do(restore, restored)
-
-    def _do(self, work: Callable[[Engine], T], then: Callable[[T], None]) -> None:
-        """Do `work` in the background, and `then` though this view is left; none replaces another."""
-        bridge = self.search.home.bridge
-        bridge.writes += 1
-        self.search.run(f"write {bridge.writes}", work, then, self._refused)
-
-    def _refused(self, error: MemoryTuiError) -> None:
-        self.search.home.tell(f"{error.message} {error.next_step}".strip())
-
-    def _stand(self, change: Callable[[Tuning], Tuning]) -> None:
-        """Another configuration is as opened from now on."""
-        home = self.search.home
-        if home.tuning is not None:
-            home.turn(change(home.tuning))
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why, in whatever view is in front by now."""
+        self.home.tell(sentence_of(error))

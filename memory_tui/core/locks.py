@@ -1,4 +1,4 @@
-"""A lock lets one process write an index; the file says which.
+"""A lock lets one process write a file; the lock file names that process.
 
 The system frees the lock when its holder dies, however it dies, so a stale file stops nobody. What is written in the
 file is for people: process id, when that process started, and since when it writes.
@@ -16,12 +16,13 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from memory_tui.core import atomic, files
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
 from memory_tui.core.events import Event, KeeperChanged
-from memory_tui.index.index_file import open_beside, read_beside
+from memory_tui.core.side_files import open_beside, read_beside
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _HOLDER_BYTES = 256
@@ -32,14 +33,6 @@ _LOCKED_BYTE = 1 << 20
 
 Role = Literal["lock", "keeper"]
 """`lock`: writes now. `keeper`: brings the index up to date by itself, for as long as it runs."""
-
-
-class Waiting(Protocol):
-    """Ends a wait early."""
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for `timeout` seconds at most; True when there is nothing to wait for any more."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +116,12 @@ def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
     return IndexUnavailable(f"{what}{files.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder.")
 
 
-def wait_for(index: str | os.PathLike[str], stop: Waiting) -> WriterLock:
+def wait_for(index: str | os.PathLike[str], stop: Stop | None = None) -> WriterLock:
     """The lock of `index`, waited for five seconds while another writer has it, or until `stop` is set.
 
     Raises IndexBusy, and Cancelled when stopped.
     """
+    stop = stop or Stop()
     for _ in range(_TRIES):
         lock = WriterLock.acquire(index)
         if lock is not None:
