@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
-from memory_tui.providers.chain_member import ChainMember, MemberState, ProviderPreview, Role
+from memory_tui.providers.chain_member import ChainMember, MemberState, ProviderPreview, Role, leave_alone
 from memory_tui.providers.failures import OF_THE_TEXT, Cause, LastFailure, ProviderFailure, state_of
 from memory_tui.providers.provider_options import ProviderSettings
 
@@ -228,7 +228,7 @@ class Chain:
                 return
             member.failed_before = failure
             if leave and failure.next_try is not None and self.settings.clock.now() < failure.next_try:
-                member.leave(failure)
+                leave_alone(member, failure)
 
     def reconsider(self) -> bool:
         """Go back to the first choice when its time has come and it answers; whether it did. Asks it."""

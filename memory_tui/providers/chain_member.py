@@ -198,14 +198,6 @@ class ChainMember:
         """
         return to.role == "fallback" or not self.worked or state_of(error) not in PASSING
 
-    def leave(self, failure: LastFailure) -> None:
-        """Do not ask it before the time that `failure` names. Raises ProviderError for what it lacks."""
-        found = ProviderFailure(Cause(failure.state), failure.message, failure.next_step)
-        self.make()
-        if (pausing := self._pausing) is not None and failure.next_try is not None:
-            pausing.leave(found, failure.next_try)
-            self.error, self.failed_at = found, failure.at
-
     def reset(self) -> None:
         """Let it be asked again although it failed."""
         self.error = None
@@ -312,3 +304,12 @@ class ChainMember:
             self.make()
         assert self._provider is not None
         return self._provider
+
+
+def leave_alone(member: ChainMember, failure: LastFailure) -> None:
+    """Do not ask `member` before the time that `failure` names. Raises ProviderError for what it lacks."""
+    found = ProviderFailure(Cause(failure.state), failure.message, failure.next_step)
+    member.make()
+    if (pausing := member._pausing) is not None and failure.next_try is not None:
+        pausing.leave(found, failure.next_try)
+        member.error, member.failed_at = found, failure.at
