@@ -429,6 +429,11 @@ class Indexer:
             self._retry_later = True
             raise
 
+    def _report_others(self, store: Store) -> None:
+        """Say that another process has written since: what a sync finds done already is news all the same."""
+        if self.index_changes.differs(store):
+            self._emit(IndexChanged(time.time()))
+
     def _compare_again(self, store: Store) -> None:
         """Compare because another process writes; it takes its share of the time for as long as that does."""
         began = time.monotonic()
@@ -457,9 +462,7 @@ class Indexer:
         fresh = self.freshness(store, seen)
         try:
             with locks.wait_for(store.path, self._stop):
-                if self.index_changes.differs(store):
-                    # Written by another process since: what this sync finds done already is news all the same.
-                    self._emit(IndexChanged(time.time()))
+                self._report_others(store)
                 report = self._provider.run(
                     store,
                     self._stop,
