@@ -220,6 +220,12 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
     return found
 
 
+def trigrams(text: str) -> list[str]:
+    """The trigrams that FTS5 cuts `text` into where its tokenizer is trigram; letters count in lower case."""
+    folded = "".join(character.lower() if len(character.lower()) == 1 else character for character in text)
+    return [folded[at : at + 3] for at in range(len(folded) - 2)]
+
+
 def is_cjk(word: str) -> bool:
     """Whether `word` is made of Chinese, Japanese or Korean characters."""
     return CJK_RUN.fullmatch(word) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Literal
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
 from memory_tui.explain.wording import label, ordinal, sentence
-from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Mode, QueryPlan, Recalled, Trace
+from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
 
@@ -62,11 +63,17 @@ class Digits:
     def of(cls, candidate: Candidate, trace: Trace) -> Digits:
         """The fewest that do, from 3 on."""
         age, multiplies = candidate.age, profiles.get(trace.profile).age == "multiply"
+        named = _is_named(candidate)
 
         def score(digits: int) -> bool:
-            hybrid = _rounded(candidate.hybrid, digits)
-            aged = hybrid * _rounded(age.factor, digits) if multiplies else hybrid + _rounded(age.points, digits)
-            return _same(aged + _rounded(candidate.date_points, digits), candidate.score, 3)
+            hybrid = 1.0 if named else _rounded(candidate.hybrid, digits)
+            if not multiplies:
+                hybrid += _rounded(age.points, digits)
+            elif not named:
+                hybrid *= _rounded(age.factor, digits)
+            for factor in _counted(candidate):
+                hybrid *= _rounded(factor.value, digits)
+            return _same(hybrid + _rounded(candidate.date_points, digits), candidate.score, 3)
 
         def hybrid(digits: int) -> bool:
             both = _rounded(candidate.vector.points, digits) + _rounded(candidate.text.points, digits)
@@ -74,6 +81,16 @@ class Digits:
 
         total = _fewest(3, score)
         return cls(total, _fewest(total, hybrid))
+
+
+def _is_named(candidate: Candidate) -> bool:
+    """Whether the question names its note, so that what it holds counts only among such notes."""
+    return candidate.level > 0
+
+
+def _counted(candidate: Candidate) -> list[Factor]:
+    """What multiplies the score beside age: of a named note its projects alone."""
+    return [one for one in candidate.factors if one.term == "project" or not _is_named(candidate)]
 
 
 def _fewest(least: int, fits: Callable[[int], bool]) -> int:
@@ -146,15 +163,38 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         _text(candidate, trace, digits.points),
         ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
     ]
-    lines += _age(candidate, trace, digits.total)
+    lines += _named(candidate, digits.total) if _is_named(candidate) else _age(candidate, trace, digits.total)
+    lines += [
+        ScoreLine(one.term, one.said or f"no {one.term} marker", "x", one.value, digits.total)
+        for one in _counted(candidate)
+    ]
+    if not candidate.hybrid and candidate.merit and not _is_named(candidate):
+        lines.append(ScoreLine("order", f"0 points; it stands by its words alone, {candidate.merit:.3f}"))
     if candidate.date_points:
         day = f'"{trace.plan.time_words}" names {trace.plan.time}'
         lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
     above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
+    if above and candidate.factors:
+        above = "above 1, because of its factors"
     lines.append(ScoreLine("score", above, "=", candidate.score))
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
     return lines
+
+
+_NAMES = {3: "the question is the path of this note", 2: "the question is the name of this note"}
+
+
+def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
+    """What a note that the question names counts, and by what it stands among such notes."""
+    how = _NAMES.get(candidate.level, "the question is the name of this note without its ending")
+    factors = "".join(f" x {one.value:.2f} {one.term}" for one in candidate.factors if one.value != 1.0)
+    age = f" x {candidate.age.factor:.3f} age" if candidate.age.factor != 1.0 else ""
+    middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
+    return [
+        ScoreLine("order", f"among such notes by (1 + {candidate.hybrid:.3f})/2 = {middle:.3f}{age}{factors}"),
+        ScoreLine("path", f"{how}: that raises it to 1, whatever it holds", "+", 1.0 - candidate.hybrid, digits),
+    ]
 
 
 def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> ScoreLine:
@@ -309,6 +349,8 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     part, rules = candidate.text, profiles.get(trace.profile)
     if trace.mode == "vectors only":
         return ScoreLine("text", words_off(trace), "+", 0.0, digits)
+    if candidate.lexical is not None:
+        return _lexical(candidate, trace, digits)
     if part.bm25 is None:
         return ScoreLine("text", _unmatched(trace, rules.join), "+", 0.0, digits)
     relevance = -part.bm25
@@ -323,6 +365,33 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
         steps = [f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}", f"always {part.score:.1f} in this release"]
     steps += [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
     return ScoreLine("text", "  ".join(steps), "+", part.points, digits)
+
+
+def _lexical(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
+    """How the words of a chunk, or of its path, made the keyword score of OpenClaw 2026.9."""
+    part, found = candidate.text, candidate.lexical
+    if found is None:
+        raise ValueError("a candidate that words did not find")
+    score, weight = product_shown(part.score, part.weight, part.points, digits)
+    term = [f'keyword "{found.term}" alone'] if found.term else []
+    end = [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
+    if not found.body:
+        if found.level:
+            return ScoreLine("text", "found by its path alone: no points for words", "+", part.points, digits)
+        return ScoreLine("text", "  ".join([*term, f"words in its path {score}", *end]), "+", part.points, digits)
+    if not part.points:
+        return ScoreLine("text", "  ".join([*term, "looked through for its words: no points"]), "+", 0.0, digits)
+    places = max(4, len(score.partition(".")[2]) + 1)
+    gains = (
+        (found.asked, "words asked"),
+        (found.held, "share of its words"),
+        (found.path_words, "words in path"),
+        (found.length, "length"),
+    )
+    steps = [f"{found.text_score:.{places}f} bm25", *(f"+ {gain:.{places}f} {name}" for gain, name in gains if gain)]
+    whole = found.text_score + found.asked + found.held + found.path_words + found.length
+    most = ", 1 at most" if whole > 1 else ""
+    return ScoreLine("text", "  ".join([*term, *steps, f"= {score}{most}", *end]), "+", part.points, digits)
 
 
 def words_off(trace: Trace) -> str:
@@ -402,10 +471,13 @@ class Gap:
 
 def parts(candidate: Candidate) -> dict[str, float]:
     """What each part gave to the score in the end; they add up to it."""
-    factor = candidate.age.factor
+    if _is_named(candidate):
+        return {"vector": 0.0, "text": 0.0, "path": candidate.score, "age": 0.0, "day": 0.0}
+    factor = candidate.age.factor * math.prod(one.value for one in candidate.factors)
     return {
         "vector": candidate.vector.points * factor,
         "text": candidate.text.points * factor,
+        "path": 0.0,
         "age": candidate.age.points,
         "day": candidate.date_points,
     }
@@ -475,7 +547,8 @@ def _text_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
     first = max(0, at - AROUND)
     near = ranks[first : at + AROUND + 1]
     lines = tuple(
-        f"{first + i:>4}  {-bm25:.2f} -> {score:.3f}  {ref.citation}" for i, (ref, bm25, score) in enumerate(near, 1)
+        f"{first + i:>4}  {f'{-bm25:.2f}' if bm25 == bm25 else 'path'} -> {score:.3f}  {ref.citation}"
+        for i, (ref, bm25, score) in enumerate(near, 1)
     )
     return FunnelStage(title, (*query, *lines), at - first + len(query))
 
@@ -517,8 +590,13 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     )
     formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
     more = ""
-    if profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
+    if _is_named(candidate):
+        formula = f"named by the question: {1:.{digits.total}f}"
+    elif profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
         more += f" x {age.factor:.{digits.total}f} age"
+    for one in _counted(candidate):
+        if one.value != 1.0:
+            more += f" x {one.value:.{digits.total}f} {one.term}"
     if age.points >= 0.0005:
         more += f" + {age.points:.{digits.total}f} age"
     if candidate.date_points:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from memory_tui.core import tokens
+from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.core.settings import Settings
 from memory_tui.explain.verdicts import (
@@ -31,12 +31,15 @@ from memory_tui.explain.verdicts import (
     PoolGate,
     TextGate,
     UnreadableFile,
+    UnreadableProject,
     WordsOff,
 )
 from memory_tui.providers.protocol import Vectors
+from memory_tui.search import rules_2026_9
 from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.rank import rank
+from memory_tui.search.rules_2026_9 import NO_BOOST, Hit
 from memory_tui.search.score import Rules, mode_of
 from memory_tui.search.score import side_of as side_under
 from memory_tui.search.trace import (
@@ -75,6 +78,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     It ranks as the whole does, at a cost that does not grow with the index; only counts of the funnel differ.
     """
     matched = [side.postings.rows[:MOST_CANDIDATES] for side in _sides(evidence)]
+    matched.append(np.array([hit.row for hit in evidence.lexical.hits], dtype=np.int64))
     rows = np.unique(np.concatenate([evidence.nearest, *matched, np.array(list(also), dtype=np.int64)]))
     place = np.full(evidence.chunks, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
@@ -93,6 +97,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         openclaw=kept(evidence.openclaw),
         recommended=kept(evidence.recommended),
         keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
+        lexical=evidence.lexical.moved(place),
     ), rows
 
 
@@ -112,6 +117,8 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     at = int(np.searchsorted(rows, row))
     room = max(0, trace.candidate_limit - 1)
     nearest = np.append(small.nearest[:room], at) if small.cosine is not None else small.nearest
+    if profiles.get(trace.profile).exact_paths:
+        return _listed_last(small, nearest, trace, at, text)
     side = side_of(small, trace.settings)
     bm25 = _bm25(small, side, at)
     if bm25 is not None or small.cosine is None:
@@ -130,6 +137,21 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     # Variety chooses among candidates and changes no number of them.
     plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")
     return find(rank(supposed, plain), supposed, at)
+
+
+def _listed_last(small: Evidence, nearest: Rows, trace: Trace, at: int, text: str) -> Candidate | None:
+    """The candidate that row `at` would be under 2026.9: near by meaning; without vectors a hit of no words."""
+    hits, ref = small.lexical.hits, small.refs[at]
+    if small.cosine is None:
+        place = ref.path, ref.start_line, ref.end_line, ref.id
+        hits = (*hits, Hit(at, place, 0, False, 0.0, 0.0, 0.0, float("nan"), NO_BOOST, 0))
+    supposed = replace(
+        small,
+        nearest=nearest,
+        texts={**small.texts, ref.rowid: text},
+        lexical=replace(small.lexical, hits=hits),
+    )
+    return find(rank(supposed, trace.settings), supposed, at)
 
 
 def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
@@ -223,6 +245,7 @@ class Inquest:
         self._standings = standings or {}
         self.trace = rank(evidence, settings)
         self._side = side_of(evidence, settings)
+        self._by_rules_of_2026_9 = profiles.get(self.trace.profile).exact_paths
 
     def fate(self, row: int, text: str) -> Fate:
         """What became of the chunk at `row`, whose text is `text`."""
@@ -264,6 +287,8 @@ class Inquest:
     # --- the gates of the pools ------------------------------------------------------------------------------------
 
     def _pool_gate(self, row: int, text: str) -> PoolGate:
+        if self._by_rules_of_2026_9 and row in rules_2026_9.dropped(self.evidence.lexical.said):
+            return UnreadableProject()
         evidence, text_gate = self.evidence, self._text_gate(row, text)
         for notice in evidence.notices:
             if notice.code == "model_mismatch":
@@ -306,7 +331,7 @@ class Inquest:
 
     def _postings(self) -> tuple[Postings, ...]:
         """All matches; of each keyword where they were looked for one by one."""
-        keywords = self.evidence.keywords
+        keywords = None if self._by_rules_of_2026_9 else self.evidence.keywords
         return (
             tuple(side.postings for side in keywords.each) if self._side.whole and keywords else (self._side.postings,)
         )

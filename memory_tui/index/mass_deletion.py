@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace import transcripts
-from memory_tui.workspace.roots import FOLDER, MEMORY, ROOT_NOTES, WORKSPACE, Roots, reachable
+from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, reachable
 from memory_tui.workspace.scan import Scan
 
 MANY = 5
@@ -114,7 +114,7 @@ def in_scope(roots: Roots, path: str) -> bool:
     if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
         return transcripts.SOURCE in roots.sources
     places = (FOLDER, *(roots.stored(extra) for extra in roots.extra))
-    inside = path in ROOT_NOTES or any(path == place or path.startswith(place + "/") for place in places)
+    inside = path in roots.root_notes or any(path == place or path.startswith(place + "/") for place in places)
     return inside and MEMORY in roots.sources
 
 

@@ -263,6 +263,16 @@ class Store(Database):
             raise self.damaged("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
 
+    def annotations(self) -> dict[int, tuple[int, str, str]]:
+        """Importance, triggers and project of each chunk that has annotations, by rowid."""
+        rows = self.query("SELECT chunk, importance, triggers, project FROM annotations")
+        return {chunk: (importance, triggers, project) for chunk, importance, triggers, project in rows}
+
+    def chunking(self) -> str:
+        """The release of OpenClaw by whose rules notes are cut; empty where nothing was indexed yet."""
+        recipe = self.recipe()
+        return recipe.chunking if recipe else ""
+
     # --- vectors ---------------------------------------------------------------------------------------------------
 
     def at_least(self, count: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from memory_tui.core import events
+from memory_tui.core import events, profiles
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.core.events import Listener
@@ -93,6 +93,7 @@ def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_by
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
         fts_tokenizer=database.tokenizer(settings.word("store.fts.tokenizer")),
+        chunking=profiles.get(settings.word("profile")).chunking,
     )
 
 

@@ -72,6 +72,10 @@ class Matcher:
         )
         return KeywordSide(plan, postings, frequency)
 
+    def matches(self, query: str) -> bool:
+        """Whether full-text search is asked for any word of `query`, and not the texts alone."""
+        return any(not self._is_looked_through(word) for word in core_tokens.WORD.findall(query))
+
     def recommended(self, query: str, time: Time | None) -> KeywordSide:
         """Any of the words of `query` that say something, by their stems; the words of its `time` are not searched."""
         named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
