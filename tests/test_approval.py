@@ -283,5 +283,5 @@ def test_a_try_sends_a_sentence_of_its_own_and_no_note(play: Play, workspace: Pa
 
 
 def test_agreeing_to_who_does_not_wait_is_refused(play: Play, workspace: Path, tmp_path: Path) -> None:
-    with Engine.open(options(tmp_path)) as engine, pytest.raises(SettingError, match="does not wait"):
+    with Engine.open(options(tmp_path)) as engine, pytest.raises(SettingError, match="cannot be approved before"):
         engine.providers.approve("voyage")
