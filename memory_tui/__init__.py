@@ -13,80 +13,54 @@ Below stand core and config, above the command line; openclaw and hosts know the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from memory_tui.core.cancel import Stop
-    from memory_tui.core.errors import (
-        Cancelled,
-        ConfigError,
-        EditRefused,
-        IndexBusy,
-        IndexUnavailable,
-        MemoryTuiError,
-        PathRefused,
-        ProviderError,
-        QueryError,
-        SettingError,
-        Unreadable,
-        WorkspaceError,
-    )
-    from memory_tui.core.events import (
-        Event,
-        IndexChanged,
-        NotesChanged,
-        Noticed,
-        ProviderChanged,
-        RootsChanged,
-        SyncFinished,
-        SyncProgress,
-    )
-    from memory_tui.core.settings import Settings
-    from memory_tui.engine.engine import Engine, open_memory
-    from memory_tui.plan import Options
-    from memory_tui.search.trace import Trace
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Cancelled",
-    "ConfigError",
-    "EditRefused",
-    "Engine",
-    "Event",
-    "IndexBusy",
-    "IndexChanged",
-    "IndexUnavailable",
-    "MemoryTuiError",
-    "NotesChanged",
-    "Noticed",
-    "Options",
-    "PathRefused",
-    "ProviderChanged",
-    "ProviderError",
-    "QueryError",
-    "RootsChanged",
-    "SettingError",
-    "Settings",
-    "Stop",
-    "SyncFinished",
-    "SyncProgress",
-    "Trace",
-    "Unreadable",
-    "WorkspaceError",
-    "open_memory",
-]
+_EXPORTS = {
+    "core.errors": (
+        "Cancelled",
+        "ConfigError",
+        "EditRefused",
+        "IndexBusy",
+        "IndexUnavailable",
+        "MemoryTuiError",
+        "PathRefused",
+        "ProviderError",
+        "QueryError",
+        "SettingError",
+        "Unreadable",
+        "WorkspaceError",
+    ),
+    "core.events": (
+        "Event",
+        "IndexChanged",
+        "NotesChanged",
+        "Noticed",
+        "ProviderChanged",
+        "RootsChanged",
+        "SyncFinished",
+        "SyncProgress",
+    ),
+    "core.settings": ("Settings",),
+    "plan": ("Options",),
+    "core.cancel": ("Stop",),
+    "search.trace": ("Trace",),
+    "engine.engine": (
+        "Engine",
+        "open_memory",
+    ),
+}
+"""Module -> the names that it gives; `__init__.pyi` says the same to type checkers."""
 
-_MODULES = ("core.errors", "core.events", "core.settings", "plan", "index.connections", "search.trace", "engine.engine")
-"""Where the names stand, the quickest import first."""
+__all__ = [name for names in _EXPORTS.values() for name in names]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     """A name of `__all__`."""
-    if name in __all__:
-        from importlib import import_module
+    for module, names in _EXPORTS.items():
+        if name in names:
+            from importlib import import_module
 
-        for module in _MODULES:
-            if (found := getattr(import_module(f"memory_tui.{module}"), name, None)) is not None:
-                return found
+            return getattr(import_module(f"memory_tui.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

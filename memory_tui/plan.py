@@ -22,7 +22,7 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.providers import registry
-from memory_tui.providers.provider_options import Batches, Jobs, ProviderSettings, Secret, Shared
+from memory_tui.providers.provider_options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
 from memory_tui.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Survey:
     workspace: str
     index: str
     openclaw_index: str
-    values: tuple[model.Row, ...]
+    values: tuple[model.KeyRow, ...]
     problems: tuple[Problem, ...]
 
 
@@ -360,23 +360,23 @@ def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool
     return may_send
 
 
-def _batches(choices: Choices) -> Batches:
+def _batches(choices: Choices) -> RequestLimits:
     seconds = choices.config.value("sync.embeddingBatchTimeoutSeconds")
-    return Batches(
+    return RequestLimits(
         concurrency=choices.settings.whole("remote.concurrency"),
         batch_seconds=float(seconds) if isinstance(seconds, int) else None,
     )
 
 
-def _jobs(config: Config) -> Jobs:
+def _jobs(config: Config) -> BatchOptions:
     """`remote.batch`, with the documented values where it says nothing."""
-    usual = Jobs()
+    usual = BatchOptions()
 
     def number(name: str, otherwise: float) -> float:
         value = config.value(f"remote.batch.{name}")
         return float(value) if isinstance(value, int | float) else otherwise
 
-    return Jobs(
+    return BatchOptions(
         enabled=config.value("remote.batch.enabled") is True,
         wait=config.value("remote.batch.wait") is not False,
         concurrency=int(number("concurrency", usual.concurrency)),

@@ -42,7 +42,7 @@ def keep_labels(workspace: Path) -> None:
         for found in demo.labelled_queries(TODAY)
         if found.relevant
     ]
-    judgments.save(judgments.place(workspace), Notebook(tuple(queries)))
+    judgments.save(judgments.notebook_path(workspace), Notebook(tuple(queries)))
 
 
 async def take(workspace: Path, index: Path, name: str, folder: Path) -> None:

@@ -165,7 +165,7 @@ def test_a_configured_provider_gets_nothing_and_words_are_searched(play: Play, w
         assert "embed.example" in notice.message
         assert "memory-tui index --yes" in notice.next_step
         assert "embed.example" in engine.status().provider_state
-        (link,) = engine.providers.links()
+        (link,) = engine.providers.members()
         assert (link.agreed, link.cause, link.host) == (False, "needs your word", "embed.example")
     assert play.asked == []
 
@@ -245,7 +245,7 @@ def test_a_remote_fallback_needs_a_word_of_its_own(
     with Engine.open(options(tmp_path, "openai", fallback="mistral")) as engine:
         engine.indexer.sync()
         assert engine.queries.search("omada").mode == "keywords only"
-        assert engine.providers.links()[1].agreed is False
+        assert engine.providers.members()[1].agreed is False
         assert "api.mistral.ai" in engine.notices()[-1].message
     assert {request.path.split("/v1")[0] for request in play.asked} == {"http://embed.example"}
 
@@ -263,7 +263,7 @@ def test_a_provider_on_this_machine_needs_no_word(workspace: Path, tmp_path: Pat
 def test_the_key_of_one_provider_is_not_offered_to_the_next(play: Play, workspace: Path, tmp_path: Path) -> None:
     Consents(workspace).agree("gemini", "generativelanguage.googleapis.com", "before")
     with Engine.open(options(tmp_path)) as engine:
-        states = {link.name: link.state for link in engine.providers.links()}
+        states = {link.name: link.state for link in engine.providers.members()}
     assert states == {
         "local": "passed over",
         "openai": "passed over",

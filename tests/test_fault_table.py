@@ -21,7 +21,7 @@ from memory_tui.plan import Options
 from memory_tui.search import formulas
 
 TESTS = Path(__file__).parent
-FAULTS = 55
+FAULTS = 56
 
 
 class Row(NamedTuple):
@@ -485,6 +485,16 @@ ROWS: dict[int, Row] = {
         "most of the index vanishes without deletions",
         (
             "index/test_mass_deletion.py::test_a_new_index_that_lacks_more_than_half_of_what_is_on_disk_is_not_published",
+        ),
+    ),
+    56: Row(
+        "the state database is cut, foreign, killed while it is written, on a full disk, changed by two at once",
+        (
+            "core/test_state_db.py::test_a_broken_database_is_set_aside_with_a_notice_and_a_new_one_begun",
+            "core/test_state_db.py::test_two_processes_that_find_it_broken_set_it_aside_once",
+            "core/test_state_db.py::test_a_killed_process_loses_nothing_it_had_finished",
+            "core/test_state_db.py::test_a_full_disk_costs_nothing_that_was_there",
+            "core/test_state_db.py::test_processes_at_once_lose_nothing_of_each_other",
         ),
     ),
 }

@@ -1,10 +1,12 @@
 """The command line: text for people, `--json` for programs, documented exit codes.
 
-- admin: Commands for set-up: `configure` writes settings, `doctor` checks everything. -> add_configure
-- agent: Commands for agents: the MCP server, the recall log, the prompt, the flush, the host's hooks. -> add_server
-- ask: Commands that ask: index, search, explain, measure. -> add_daily
-- common: What every command shares: its options, an open engine, its place in the table. -> opened
-- curate: Commands that change notes: each change is shown first; `undo` reverses it. -> add_changes
+- admin: Commands for set-up: `write-config` writes settings, `doctor` checks everything. -> COMMANDS
+- agent: Commands for agents: the MCP server, the log of their recalls. -> COMMANDS
+- ask: Commands that ask: index, status, search, get, config. -> COMMANDS
+- common: What every command shares: its arguments, its options, an open engine. -> opened
+- curate: Commands that change notes: each change is shown first; `undo` reverses it. -> COMMANDS
+- hooks: Commands that a host calls around a session: prompt, flush, hook. -> COMMANDS
 - main: The command line reads its arguments, runs one command, returns its exit code. -> main
-- provider: The command `provider` lists embedding providers, tests one, approves one. -> add
+- measure: Commands that explain or measure recall: why, eval, tune, noise. -> COMMANDS
+- provider: The command `provider` lists embedding providers, tests one, approves one. -> COMMANDS
 """

@@ -1,4 +1,4 @@
-"""Commands for set-up: `configure` writes settings, `doctor` checks everything."""
+"""Commands for set-up: `write-config` writes settings, `doctor` checks everything."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Declare, Run, agreed, at_least, opened, options
+from memory_tui.cli.common import Command, agreed, at_least, opened, options
 from memory_tui.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from memory_tui.tune.config_patch import Patch
 
 
-def add_configure(command: Declare) -> None:
-    """Declare the command."""
-    writes = command("write-config", "write what --set and --profile ask for into openclaw.json, or into our own file")
-    writes.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
-    writes.add_argument("--yes", action="store_true", help="write without asking")
-    writes.add_argument("--undo", action="store_true", help="take back the last write")
+def _declare_write_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--undo", action="store_true", help="undo the last write")
 
 
 def _write_config(given: argparse.Namespace) -> int:
@@ -38,7 +36,7 @@ def _write_config(given: argparse.Namespace) -> int:
     if as_json:
         _json(found, bool(written), [one.backup for one in written])
     elif written:
-        _say("Written; memory-tui write-config --undo takes it back.")
+        _say("Written. To undo it: memory-tui write-config --undo.")
     elif wanted:
         raise ConfigError("Nothing was written.", "Say --yes to write without being asked.")
     return 0
@@ -50,7 +48,7 @@ def _undo(given: argparse.Namespace) -> int:
 
     last = config_write.last()
     if last is None:
-        raise ConfigError("No configuration was written that could be taken back.", "")
+        raise ConfigError("There is no write of a configuration to undo.", "")
     if not hasattr(given, "dry_run"):
         config_write.undo(last)
     if hasattr(given, "json"):
@@ -97,22 +95,18 @@ def _say(text: str) -> None:
     as_text.text(text.split("\n"))
 
 
-RUN_CONFIGURE: dict[str, Run] = {"write-config": _write_config}
-
 _MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL", "skipped": "-   ", "no answer": "????"}
 
 
-def add_doctor(command: Declare) -> None:
-    """Declare the command."""
-    asked = command("doctor", "examine machine, notes, index, provider and settings; exit code 1 when something failed")
-    asked.add_argument(
+def _declare_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--deadline",
         type=at_least(0.1),
         default=20.0,
         metavar="S",
         help="seconds after which a check is given up (default: 20)",
     )
-    asked.add_argument("--all", action="store_true", help="also show what is well")
+    parser.add_argument("--all", action="store_true", help="also show what is well")
 
 
 def _doctor(given: argparse.Namespace) -> int:
@@ -154,4 +148,7 @@ def _counts(results: list[Result]) -> dict[str, int]:
     return {state: sum(result.finding.state == state for result in results) for state in _MARKS}
 
 
-RUN_DOCTOR: dict[str, Run] = {"doctor": _doctor}
+COMMANDS: dict[str, Command] = {
+    "write-config": Command(_write_config, _declare_write_config),
+    "doctor": Command(_doctor, _declare_doctor),
+}

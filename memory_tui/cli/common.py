@@ -1,4 +1,4 @@
-"""What every command shares: its options, an open engine, its place in the table."""
+"""What every command shares: its arguments, its options, an open engine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
@@ -16,10 +16,15 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.plan import Options
 
-Declare = Callable[[str, str], argparse.ArgumentParser]
-"""Makes the parser of a command from its name and a line of help."""
-Run = Callable[[argparse.Namespace], int]
-"""Carries a command out and returns the exit code."""
+_PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
+_SWITCHES = ("read_only", "log_recalls", "no_prompts", "no_resources")
+
+
+class Command(NamedTuple):
+    """A command: `run` carries it out and returns the exit code, `declare` adds its arguments to its parser."""
+
+    run: Callable[[argparse.Namespace], int]
+    declare: Callable[[argparse.ArgumentParser], object] = lambda _parser: None
 
 
 def positive(text: str) -> int:
@@ -51,6 +56,12 @@ def spoken(text: str) -> str:
         return text if text.isascii() else os.fsencode(text).decode("utf-8")
     except UnicodeError:
         return text
+
+
+def question_of(given: argparse.Namespace) -> str | None:
+    """The question, or None where there is none, or a blank one."""
+    query: str = getattr(given, "query", "")
+    return query if query.strip() else None
 
 
 def agreed(question: str, given: argparse.Namespace) -> bool:
@@ -93,6 +104,27 @@ def options(given: argparse.Namespace) -> Options:
         agent=getattr(given, "agent", ""),
         once=given.command == "search" and not {"stdin", "source"} & vars(given).keys(),
     )
+
+
+def passed_on(given: argparse.Namespace) -> list[str]:
+    """What was said on this command line, with whole paths, for another one; the workspace is named in any case."""
+    from pathlib import Path
+
+    from memory_tui import plan
+
+    words: list[str] = []
+    if not {"workspace", "agent", "config"} & vars(given).keys():
+        words += ["--workspace", str(plan.plan(options(given)).workspace.absolute())]
+    for name in (*_PASSED, "citations", "session_key", "max_chars"):
+        if hasattr(given, name):
+            value = str(getattr(given, name))
+            is_path = name in ("workspace", "config", "index")
+            words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
+    for item in getattr(given, "set", ()):
+        words += ["--set", item]
+    for extra in options(given).extra:
+        words += ["--extra", str(Path(extra).expanduser().absolute())]
+    return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]
 
 
 def _with_claude_code(given: argparse.Namespace, workspace: str | None) -> tuple[str | None, tuple[str, ...]]:

@@ -8,12 +8,12 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Declare, Run, agreed, opened, options, positive, spoken
+from memory_tui.cli.common import Command, agreed, opened, options, positive, spoken
 from memory_tui.core.errors import EditRefused, QueryError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import Curator, Done
+    from memory_tui.curate.curator import AppliedChange, Curator
     from memory_tui.curate.journal import JournalEntry
     from memory_tui.engine.engine import Engine
     from memory_tui.inbox.entries import Action, Suggestion
@@ -21,29 +21,38 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r"(.+?)(?::|#L)(\d+)(?:-L?(\d+))?")
 
 
-def add_changes(command: Declare) -> None:
-    """Declare the commands."""
-    remember = command("remember", "write a line with the time into today's log")
-    remember.add_argument("text", type=spoken, help="what to remember; - reads it from standard input")
-    promote = command("promote", "copy lines of a log to the right heading of MEMORY.md, with their source")
-    promote.add_argument("place", metavar="PATH:LINE[-LINE]", help="the lines; one line stands for its whole list item")
-    promote.add_argument("--to", metavar="HEADING", help="the heading, spelled roughly (default: the one that fits)")
-    promote.add_argument("--move", action="store_true", help="take the lines out of the log")
-    undo = command("undo", "take back the last change of notes, or another one")
-    redo = command("redo", "make the change that was taken back last again")
-    for taken in (undo, redo):
-        # argparse would give its mark for "no default" to the type.
-        taken.add_argument("id", nargs="?", type=positive, metavar="ID", default=None, help="a change of the journal")
-        taken.add_argument("--merge", action="store_true", help="keep what others wrote since, where it does not touch")
-    journal = command("journal", "what was changed, newest first")
-    journal.add_argument("path", nargs="?", help="only changes of this note")
-    journal.add_argument("--show", type=positive, metavar="ID", help="the difference that one change made")
-    command("budget", "how much of MEMORY.md its hosts read, and where they cut")
-    archive = command("archive", "move old logs to memory/archive/memory/, where they are still found and still age")
-    archive.add_argument("--older-than", type=positive, metavar="DAYS", required=True, help="logs of more days ago")
-    for writes in (remember, promote, undo, redo, archive):
-        writes.add_argument("--yes", action="store_true", help="write without asking")
-        writes.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+def _declare_writing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+
+
+def _declare_remember(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", type=spoken, help="what to remember; - reads it from standard input")
+    _declare_writing(parser)
+
+
+def _declare_promote(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("place", metavar="PATH:LINE[-LINE]", help="the lines; one line stands for its whole list item")
+    parser.add_argument("--to", metavar="HEADING", help="the heading, spelled roughly (default: the one that fits)")
+    parser.add_argument("--move", action="store_true", help="take the lines out of the log")
+    _declare_writing(parser)
+
+
+def _declare_undo(parser: argparse.ArgumentParser) -> None:
+    # argparse would give its mark for "no default" to the type.
+    parser.add_argument("id", nargs="?", type=positive, metavar="ID", default=None, help="a change of the journal")
+    parser.add_argument("--merge", action="store_true", help="keep what others wrote since, where it does not touch")
+    _declare_writing(parser)
+
+
+def _declare_journal(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", nargs="?", help="only changes of this note")
+    parser.add_argument("--show", type=positive, metavar="ID", help="the difference that one change made")
+
+
+def _declare_archive(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--older-than", type=positive, metavar="DAYS", required=True, help="logs of more days ago")
+    _declare_writing(parser)
 
 
 def _curator(given: argparse.Namespace) -> Curator:
@@ -116,7 +125,7 @@ def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> b
     return True
 
 
-def _finish(change: Change, done: Done | None, given: argparse.Namespace) -> int:
+def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespace) -> int:
     from memory_tui.curate import diff
     from memory_tui.render import as_text
 
@@ -219,29 +228,17 @@ def _budget(given: argparse.Namespace) -> int:
     return 0
 
 
-RUN_CHANGES: dict[str, Run] = {
-    "remember": _remember,
-    "promote": _promote,
-    "undo": _undo,
-    "redo": _undo,
-    "journal": _journal,
-    "budget": _budget,
-    "archive": _archive,
-}
-
 _DAY_SECONDS = 86_400.0
 _MOST_DAYS = 36_500
 _ACTIONS = ("merge", "delete", "demote", "trash-note", "rename", "archive-note", "keep", "snooze", "reopen")
 
 
-def add_inbox(command: Declare) -> None:
-    """Declare the command."""
-    inbox = command("inbox", "what in the notes should be looked at: repeats, secrets, passed dates, dead paths, junk")
-    inbox.add_argument("--do", choices=_ACTIONS, metavar="ACTION", help=f"carry out one of {', '.join(_ACTIONS)}")
-    inbox.add_argument("--id", metavar="ID", help="on the suggestion of this id")
-    inbox.add_argument("--days", type=_days, default=7.0, metavar="N", help="snooze: for how long (default: 7)")
-    inbox.add_argument("--kind", metavar="KIND", help="only suggestions of this kind, such as 'secret'")
-    inbox.add_argument("--yes", action="store_true", help="do not ask before a note is changed")
+def _declare_inbox(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--do", choices=_ACTIONS, metavar="ACTION", help=f"carry out one of {', '.join(_ACTIONS)}")
+    parser.add_argument("--id", metavar="ID", help="on the suggestion of this id")
+    parser.add_argument("--days", type=_days, default=7.0, metavar="N", help="snooze: for how long (default: 7)")
+    parser.add_argument("--kind", metavar="KIND", help="only suggestions of this kind, such as 'secret'")
+    parser.add_argument("--yes", action="store_true", help="do not ask before a note is changed")
 
 
 def _days(text: str) -> float:
@@ -272,23 +269,23 @@ def _inbox(given: argparse.Namespace) -> int:
 
 def _kind(text: str) -> str:
     """The kind that `text` names, with or without hyphens. Raises SettingError."""
-    from memory_tui.inbox.entries import TITLES
+    from memory_tui.inbox.checks import BY_KIND
 
     found = text.strip().lower().replace("-", " ").replace("_", " ")
-    if found not in TITLES:
-        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(TITLES)}.")
+    if found not in BY_KIND:
+        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(BY_KIND)}.")
     return found
 
 
 def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) -> None:
-    from memory_tui.inbox.entries import TITLES
+    from memory_tui.inbox.checks import BY_KIND
     from memory_tui.render import as_text
 
     if hasattr(given, "json"):
         as_text.data([{"id": one.id, **asdict(one)} for one in found])
         return
     for one in found:
-        as_text.text([f"{one.id}  {one.place}  {TITLES[one.kind]}", f"    {one.reason}"])
+        as_text.text([f"{one.id}  {one.place}  {BY_KIND[one.kind].title}", f"    {one.reason}"])
         as_text.text([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
         as_text.text([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
     of = f" of the kind {kind}" if kind else ""
@@ -353,4 +350,13 @@ def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
     return 0
 
 
-RUN_INBOX: dict[str, Run] = {"inbox": _inbox}
+COMMANDS: dict[str, Command] = {
+    "remember": Command(_remember, _declare_remember),
+    "promote": Command(_promote, _declare_promote),
+    "undo": Command(_undo, _declare_undo),
+    "redo": Command(_undo, _declare_undo),
+    "journal": Command(_journal, _declare_journal),
+    "budget": Command(_budget),
+    "archive": Command(_archive, _declare_archive),
+    "inbox": Command(_inbox, _declare_inbox),
+}

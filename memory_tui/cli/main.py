@@ -6,12 +6,12 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from memory_tui import __version__
-from memory_tui.cli import admin, agent, ask, curate, provider
-from memory_tui.cli.common import Declare, Run, moment, options, spoken
+from memory_tui.cli.common import Command, moment, options, spoken
 from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError, SettingError
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from memory_tui.plan import Options
 
 
-def add_open(command: Declare) -> None:
-    """Declare the commands."""
-    bare = command("open", "open the app; the default, so that `memory-tui PATH` opens a workspace")
-    bare.add_argument("path", nargs="?", help="the workspace")
-    sample = command("demo", "open the app on a copy of the sample workspace")
-    for opens in (bare, sample):
-        opens.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
+def _declare_open(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", nargs="?", help="the workspace")
+    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
+
+
+def _declare_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
 
 
 def _open(given: argparse.Namespace) -> int:
@@ -82,12 +82,8 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
     return run(chosen, query, suggestions)
 
 
-RUN_OPEN: dict[str, Run] = {"open": _open, "demo": _demo}
-
-
-def add_help(command: Declare) -> None:
-    """Declare the command."""
-    command("help", "list the pages of the manual, or print one").add_argument("topic", nargs="?", metavar="TOPIC")
+def _declare_help(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topic", nargs="?", metavar="TOPIC")
 
 
 def _help(given: argparse.Namespace) -> int:
@@ -115,34 +111,64 @@ def _help(given: argparse.Namespace) -> int:
     return 0
 
 
-RUN_HELP: dict[str, Run] = {"help": _help}
-
-_DECLARE: tuple[Callable[[Declare], None], ...] = (
-    add_open,
-    ask.add_daily,
-    ask.add_measures,
-    admin.add_configure,
-    curate.add_changes,
-    agent.add_server,
-    agent.add_hooks,
-    admin.add_doctor,
-    curate.add_inbox,
-    provider.add,
-    add_help,
-)
-_RUN: dict[str, Run] = {
-    **RUN_OPEN,
-    **ask.RUN_DAILY,
-    **ask.RUN_MEASURES,
-    **admin.RUN_CONFIGURE,
-    **curate.RUN_CHANGES,
-    **agent.RUN_SERVER,
-    **agent.RUN_HOOKS,
-    **admin.RUN_DOCTOR,
-    **curate.RUN_INBOX,
-    **provider.RUN,
-    **RUN_HELP,
+OWN: dict[str, Command] = {
+    "open": Command(_open, _declare_open),
+    "demo": Command(_demo, _declare_demo),
+    "help": Command(_help, _declare_help),
 }
+
+
+class Row(NamedTuple):
+    """A command in the table: where its `Command` stands as `module:table`, a line of help."""
+
+    source: str
+    help: str
+
+    def load(self, name: str) -> Command:
+        """Import the module of the command `name`; returns the command."""
+        module, _, table = self.source.partition(":")
+        found: dict[str, Command] = getattr(import_module(module), table)
+        return found[name]
+
+
+_ASK, _MEASURE = "memory_tui.cli.ask:COMMANDS", "memory_tui.cli.measure:COMMANDS"
+_AGENT, _HOOK = "memory_tui.cli.agent:COMMANDS", "memory_tui.cli.hooks:COMMANDS"
+_CURATE, _ADMIN = "memory_tui.cli.curate:COMMANDS", "memory_tui.cli.admin:COMMANDS"
+_PROVIDER, _HERE = "memory_tui.cli.provider:COMMANDS", "memory_tui.cli.main:OWN"
+
+COMMANDS: dict[str, Row] = {
+    "open": Row(_HERE, "open the app; the default, so that `memory-tui PATH` opens a workspace"),
+    "demo": Row(_HERE, "open the app on a copy of the sample workspace"),
+    "index": Row(_ASK, "bring the index up to date"),
+    "status": Row(_ASK, "what is indexed, by what, and what is missing"),
+    "search": Row(_ASK, "search the notes as an agent would"),
+    "get": Row(_ASK, "print a note, or some of its lines"),
+    "config": Row(_ASK, "list every value of the configuration, its origin and its effect"),
+    "why-file": Row(_ASK, "why a path is, or is not, part of the memory"),
+    "compare-index": Row(_ASK, "what OpenClaw's own index holds of the notes; it is only read"),
+    "why": Row(_MEASURE, "why a line of a note was, or was not, recalled for a query"),
+    "eval": Row(_MEASURE, "measure recall, MRR, nDCG and noise on labelled queries"),
+    "tune": Row(_MEASURE, "search the knobs by labelled queries; changes nothing, and may find no evidence"),
+    "noise": Row(_MEASURE, "what unrelated queries score, and which minScore keeps them out"),
+    "write-config": Row(_ADMIN, "write what --set and --profile ask for into openclaw.json, or into our own file"),
+    "remember": Row(_CURATE, "write a line with the time into today's log"),
+    "promote": Row(_CURATE, "copy lines of a log to the right heading of MEMORY.md, with their source"),
+    "undo": Row(_CURATE, "undo the last change of notes, or another one"),
+    "redo": Row(_CURATE, "make the change again that undo took back last"),
+    "journal": Row(_CURATE, "what was changed, newest first"),
+    "budget": Row(_CURATE, "how much of MEMORY.md its hosts read, and where they cut"),
+    "archive": Row(_CURATE, "move old logs to memory/archive/memory/, where they are still found and still age"),
+    "mcp": Row(_AGENT, "serve memory_search and memory_get to an agent (MCP over standard input and output)"),
+    "recall-log": Row(_AGENT, "what agents asked, what they got, and what they would get now"),
+    "prompt": Row(_HOOK, "print what an agent reads about its memory, and the notes a session starts with"),
+    "flush": Row(_HOOK, "whether a session should write down what it knows now, and the turn that does it"),
+    "hook": Row(_HOOK, "answer a host's hook: session-memory, claude-code or codex"),
+    "doctor": Row(_ADMIN, "examine machine, notes, index, provider and settings; exit code 1 when something failed"),
+    "inbox": Row(_CURATE, "list what in the notes needs a decision: repeats, secrets, passed dates, dead paths, junk"),
+    "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
+    "help": Row(_HERE, "list the pages of the manual, or print one"),
+}
+"""Every command in the order of --help; only the one that is asked for is imported."""
 
 EXIT_CODES = """exit codes:
   0  done; an answer without hits is an answer
@@ -175,8 +201,11 @@ class _Parser(argparse.ArgumentParser):
         )
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The command line; every global option may stand before or after the command."""
+def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
+    """Build the command line; every global option may stand before or after the command.
+
+    Only the command `asked` gets its arguments, or every command where none is named.
+    """
     shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     for names, keywords in _GLOBAL:
         shared.add_argument(*names, **keywords)  # type: ignore[arg-type]
@@ -190,31 +219,39 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"memory-tui {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
-
-    def command(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(
-            name, help=text, description=text, parents=[shared], argument_default=argparse.SUPPRESS
+    for name, row in COMMANDS.items():
+        declared = asked in (None, name)
+        found = commands.add_parser(
+            name,
+            help=row.help,
+            description=row.help,
+            parents=[shared] if declared else [],
+            argument_default=argparse.SUPPRESS,
         )
-
-    for declare in _DECLARE:
-        declare(command)
+        if declared:
+            row.load(name).declare(found)
     return parser
 
 
-def _with_command(arguments: Sequence[str]) -> list[str]:
-    """`arguments` with `open` in front when no command is among them, so that a bare path opens the app."""
+def _with_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The command among `arguments`, empty where only --help or --version is; and the arguments with it.
+
+    Without one it is `open`, so that a bare path opens the app.
+    """
     skip = False
     for word in arguments:
         if skip:
             skip = False
         elif word.startswith("-") and word != "-":
             skip = word not in _FLAGS and "=" not in word
-        elif word in _RUN:
-            return list(arguments)
+        elif word in COMMANDS:
+            return word, list(arguments)
         else:
-            _mistyped(word, _RUN)
-            return ["open", *arguments]
-    return list(arguments) if {"--version", "--help", "-h"} & set(arguments) else ["open", *arguments]
+            _mistyped(word, COMMANDS)
+            return "open", ["open", *arguments]
+    if {"--version", "--help", "-h"} & set(arguments):
+        return "", list(arguments)
+    return "open", ["open", *arguments]
 
 
 def _mistyped(word: str, commands: Iterable[str]) -> None:
@@ -242,13 +279,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with stop_signals.raised():
-            given = build_parser().parse_args(_with_command(words))
-            return _RUN[given.command](given)
+            given = _parsed(words)
+            return COMMANDS[given.command].load(given.command).run(given)
     except stop_signals.Stopped as stopped:
         if sys.stderr.isatty():
             # The line of progress, or what the terminal shows for ctrl+c, ends here.
             sys.stderr.write("\n")
-        stop_signals.say(stopped.number, stopped.more)
+        stop_signals.report(stopped.number, stopped.more)
         return stop_signals.exit_status(stopped.number)
     except MemoryTuiError as error:
         return _fail(error, as_json="--json" in words)
@@ -266,6 +303,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ),
             as_json="--json" in words,
         )
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """What `words` ask for. Raises SettingError, which names the help of the command."""
+    asked, words_of_it = _with_command(words)
+    parser = build_parser(asked)
+    given, unknown = parser.parse_known_args(words_of_it)
+    if unknown:
+        shown, command = " ".join(unknown), getattr(given, "command", "")
+        quoted = command == "search" and not any(word.startswith("-") for word in unknown)
+        raise SettingError(
+            f"Unrecognized arguments: {shown}.",
+            (f'Put the question in quotes: memory-tui search "{given.query} {shown}". ' if quoted else "")
+            + f"{parser.prog} {command} --help shows what it takes.",
+        )
+    return given
 
 
 def _speak_utf8() -> None:

@@ -15,7 +15,7 @@ from memory_tui.core.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ConfigWrite:
     """One write that can be undone: `backup` holds what was there, empty where there was no file; times in seconds."""
 
     path: str
@@ -42,7 +42,7 @@ def read(path: Path) -> bytes | None:
         raise ConfigError(f"{path} cannot be read: {error.strerror or error}.", "Check its permissions.") from error
 
 
-def write(path: Path, before: bytes | None, after: bytes) -> Written:
+def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
     """Put `after` in the place of `before`, keeping a backup. Raises ConfigError when the file is another by now."""
     real = Path(os.path.realpath(path))
     _still(real, before)
@@ -54,7 +54,7 @@ def write(path: Path, before: bytes | None, after: bytes) -> Written:
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             kept = str(folder / f"{real.stem}-{stamp}-{_sum(before)[:8]}{real.suffix}")
             atomic.replace_file(Path(kept), before)
-        done = Written(str(real), kept, _sum(before), _sum(after), time.time())
+        done = ConfigWrite(str(real), kept, _sum(before), _sum(after), time.time())
         # First the way back: a line about a write that was not made after all is passed over by `last`.
         _note(asdict(done))
         atomic.make_folder(real.parent)
@@ -68,7 +68,7 @@ def write(path: Path, before: bytes | None, after: bytes) -> Written:
     return done
 
 
-def last(path: Path | None = None) -> Written | None:
+def last(path: Path | None = None) -> ConfigWrite | None:
     """The newest write of `path`, or of any file, that was not undone. Raises ConfigError.
 
     A file that holds what it held before a write does not count as written: that write was cut off, or taken back.
@@ -80,7 +80,7 @@ def last(path: Path | None = None) -> Written | None:
             undone.add((str(item.get("path")), item["undone"]))
             continue
         try:
-            done = Written(**item)
+            done = ConfigWrite(**item)
         except TypeError:
             continue
         if (done.path, done.at) in undone or wanted not in (None, done.path):
@@ -90,7 +90,7 @@ def last(path: Path | None = None) -> Written | None:
     return None
 
 
-def undo(done: Written) -> None:
+def undo(done: ConfigWrite) -> None:
     """Bring back what was there before. Raises ConfigError when the file was changed since."""
     path = Path(done.path)
     now = read(path)

@@ -53,7 +53,7 @@ Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text and the file it came from; knows the line of every character."""
 
     path: Path
@@ -78,7 +78,7 @@ class Node:
     """
 
     value: Scalar | list[Node] | dict[str, Node] = field(repr=False)
-    source: Source = field(repr=False)
+    source: SourceText = field(repr=False)
     start: int
     end: int
     repeated: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Node:
         return self.value
 
 
-def parse_json5(source: Source) -> Node:
+def parse_json5(source: SourceText) -> Node:
     """The tree of `source`. Raises ConfigError with line and column where it stops being JSON5."""
     reader = _Reader(source)
     root = reader.value(reader.skip(0), 0)
@@ -127,7 +127,7 @@ def parse_json5(source: Source) -> Node:
 
 
 class _Reader:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.text = source.text
 

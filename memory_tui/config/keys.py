@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from memory_tui.core.settings import BY_KEY
+from memory_tui.core.settings import KNOBS, Knob
 from memory_tui.providers import registry
 
 Kind = Literal[
@@ -51,9 +51,8 @@ class Key:
     section: Section = "search"
 
 
-def _knob(path: str) -> Key:
-    knob = BY_KEY[path]
-    return Key(path, "knob", knob.default, knob.help)
+def _knob(knob: Knob) -> Key:
+    return Key(knob.key, "knob", knob.default, knob.help)
 
 
 PROVIDERS = ("auto", *registry.NAMES)
@@ -71,7 +70,7 @@ _NOTES_ONLY = "none here: only Markdown is indexed"
 _NO_AGENT = "none here: it is about what the running agent does; memory-tui runs none"
 _NO_QMD = "none here: memory-tui answers by OpenClaw's built-in rules and does not ask QMD"
 
-_SEARCH: tuple[Key, ...] = (
+SEARCH: tuple[Key, ...] = (
     Key("enabled", "switch", True, "whether the agent has memory search at all"),
     Key(
         "sources",
@@ -122,7 +121,6 @@ _SEARCH: tuple[Key, ...] = (
     Key("local.contextSize", "whole", 4096, "context of the local model (2026.4)", _NO_LOCAL, low=1),
     Key("store.driver", "choice", "sqlite", "kind of database", "none here: there is only one", choices=("sqlite",)),
     Key("store.path", "path", None, "OpenClaw's own index, which compare-index reads and nothing here writes"),
-    _knob("store.vector.enabled"),
     Key(
         "store.vector.extensionPath",
         "path",
@@ -131,42 +129,13 @@ _SEARCH: tuple[Key, ...] = (
         "none here: a library is a program, and only the sqlite-vec that memory-tui was installed with is run",
     ),
     Key(
-        "store.fts.tokenizer",
-        "choice",
-        "unicode61",
-        "how full-text search cuts words (2026.3.31)",
-        "none here yet: unicode61 is used",
-        choices=("unicode61", "trigram"),
-    ),
-    _knob("chunking.tokens"),
-    _knob("chunking.overlap"),
-    _knob("sync.onSessionStart"),
-    _knob("sync.onSearch"),
-    _knob("sync.watch"),
-    _knob("sync.watchDebounceMs"),
-    _knob("sync.intervalMinutes"),
-    Key("sync.sessions.deltaBytes", "whole", 100_000, "a session is indexed again after this much text", _NO_SESSIONS),
-    Key("sync.sessions.deltaMessages", "whole", 50, "or after this many messages", _NO_SESSIONS),
-    Key(
         "sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted", _NO_SESSIONS
     ),
     Key("sync.embeddingBatchTimeoutSeconds", "whole", None, "when a batch of texts is given up", low=1),
-    _knob("query.maxResults"),
-    _knob("query.minScore"),
-    _knob("query.hybrid.enabled"),
-    _knob("query.hybrid.vectorWeight"),
-    _knob("query.hybrid.textWeight"),
-    _knob("query.hybrid.candidateMultiplier"),
-    _knob("query.hybrid.mmr.enabled"),
-    _knob("query.hybrid.mmr.lambda"),
-    _knob("query.hybrid.temporalDecay.enabled"),
-    _knob("query.hybrid.temporalDecay.halfLifeDays"),
-    _knob("cache.enabled"),
     Key("cache.maxEntries", "whole", None, "the most vectors kept of text that is gone; the oldest go first", low=1),
+    *(_knob(knob) for knob in KNOBS if not knob.own),
 )
-
-# What has become a knob takes effect, and the knob knows its range.
-SEARCH = tuple(_knob(key.path) if key.path in BY_KEY else key for key in _SEARCH)
+"""Keys below the section of memory search: what memory-tui can change while it runs is a knob."""
 
 
 def _file(
@@ -316,15 +285,7 @@ FILE: tuple[Key, ...] = (
 )
 
 OWN: tuple[Key, ...] = (
-    _knob("profile"),
-    _knob("recency.weight"),
-    _knob("dateBoost"),
-    _knob("recall.log"),
-    _knob("recall.marks"),
-    _knob("recall.maxInjectedChars"),
-    _knob("sessions.archives"),
-    _knob("remote.concurrency"),
-    _knob("remote.withholdSecrets"),
+    *(_knob(knob) for knob in KNOBS if knob.own),
     Key("workspace", "path", None, "folder of the notes"),
 )
 """Keys that only memory-tui's own configuration has."""

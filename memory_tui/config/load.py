@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_tui.config.agents import Roster, roster
-from memory_tui.config.json5 import Node, Source, parse_json5
+from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import BY_PATH, FILE, NEWER_PROVIDERS, OWN, PROVIDERS, SEARCH, Key
-from memory_tui.config.model import Agent, Config, Entry, Place, Problem, only_agent
+from memory_tui.config.model import Agent, Config, ConfigValue, Position, Problem, only_agent
 from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_path, own_path
 from memory_tui.config.secret_refs import Secrets
 from memory_tui.core.errors import ConfigError, SettingError
@@ -56,7 +56,7 @@ def parse(text: str, path: Path, agent: str = "") -> Config:
     return document.config(_choose(document, None, agent))
 
 
-def _choose(document: Document, workspace: Path | None, agent: str) -> Agent:
+def _choose(document: ConfigFile, workspace: Path | None, agent: str) -> Agent:
     if not agent:
         fitting = _agents_of(document, workspace) if workspace else []
         return fitting[0] if fitting else document.roster.default
@@ -66,7 +66,7 @@ def _choose(document: Document, workspace: Path | None, agent: str) -> Agent:
     return found
 
 
-def _agents_of(document: Document, workspace: Path) -> list[Agent]:
+def _agents_of(document: ConfigFile, workspace: Path) -> list[Agent]:
     """The agents whose notes are in `workspace`, the default one first."""
     fitting = [agent for agent in document.roster.agents if _same(workspace, agent.workspace)]
     return sorted(fitting, key=lambda agent: not agent.default)
@@ -80,7 +80,7 @@ def _same(a: Path, b: Path) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
-def _read(path: Path) -> Document:
+def _read(path: Path) -> ConfigFile:
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -96,15 +96,15 @@ def _read(path: Path) -> Document:
     return _document(raw.decode("utf-8", "replace"), path)
 
 
-def _document(text: str, path: Path) -> Document:
+def _document(text: str, path: Path) -> ConfigFile:
     from memory_tui.config.json5 import parse_json5 as tree_of
 
-    tree = tree_of(Source(path, text))
+    tree = tree_of(SourceText(path, text))
     if not isinstance(tree.value, dict):
         raise ConfigError(
             f"{path} holds no settings: its top level is not an object.", "Put it in { }.", tree.line, tree.column
         )
-    return Document.of(tree, path)
+    return ConfigFile.of(tree, path)
 
 
 KEY = "$include"
@@ -169,13 +169,13 @@ class _Joiner:
                 with path.open("rb") as file:
                     raw = file.read(MAX_INCLUDED_BYTES + 1)
                 if len(raw) <= MAX_INCLUDED_BYTES:
-                    return self.resolve(parse_json5(Source(path, raw.decode("utf-8", "replace"))), (*chain, path))
+                    return self.resolve(parse_json5(SourceText(path, raw.decode("utf-8", "replace"))), (*chain, path))
                 reason = "it is larger than two megabytes"
             except OSError as error:
                 reason = f"it cannot be read: {error.strerror}"
         shown = repr(name.value) if isinstance(name.value, str) else "This"
         self.problems.append(
-            Problem(KEY, f"{shown} is not included: {reason}.", Place.of(name, KEY), "the rest counts without it")
+            Problem(KEY, f"{shown} is not included: {reason}.", Position.of(name, KEY), "the rest counts without it")
         )
         return None
 
@@ -305,18 +305,18 @@ _ALONE = "memory-tui answers by the built-in rules"
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ConfigFile:
     """A configuration that was read, before it is known for which agent."""
 
     tree: Node = field(repr=False)
     path: Path
-    theirs: bool
+    of_openclaw: bool
     roster: Roster
     environment: Environment
     problems: tuple[Problem, ...] = ()
 
     @classmethod
-    def of(cls, root: Node, path: Path) -> Document:
+    def of(cls, root: Node, path: Path) -> ConfigFile:
         """Find out whose configuration `root` is, and its agents. Raises ConfigError for a broken included file."""
         tree, problems = joined(root)
         environment = Environment(tree)
@@ -330,13 +330,13 @@ class Document:
     def config(self, agent: Agent) -> Config:
         """What it says for `agent`."""
         layers = _Layers(self.environment)
-        layout = self._openclaw(layers, agent) if self.theirs else ""
-        if not self.theirs:
+        layout = self._openclaw(layers, agent) if self.of_openclaw else ""
+        if not self.of_openclaw:
             layers.add(self.tree, "", (*SEARCH, *OWN))
             if named := layers.entries.get("workspace"):
                 agent = only_agent(str(named.value), expand(str(named.value)))
         layers.relations()
-        if self.theirs:
+        if self.of_openclaw:
             self._around(layers, agent)
         problems = (*self.problems, *self.roster.problems, *layers.problems)
         found = sorted(problems, key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
@@ -347,10 +347,10 @@ class Document:
         }
         return Config(
             path=self.path,
-            kind="openclaw" if self.theirs else "own",
+            kind="openclaw" if self.of_openclaw else "own",
             layout=layout,
             agent=agent,
-            agents=self.roster.agents if self.theirs else (agent,),
+            agents=self.roster.agents if self.of_openclaw else (agent,),
             values=values,
             entries=layers.entries,
             found=tuple(found),
@@ -365,14 +365,16 @@ class Document:
         general = {path: self.tree.get(*path.split(".")) for path in (NEWER, OLDER)}
         layout = NEWER if general[NEWER] is not None else OLDER
         if layout == NEWER and (stray := general[OLDER]) is not None:
-            layers.say(OLDER, f"{OLDER} and {NEWER} are both there.", Place.of(stray, OLDER), f"only {NEWER} is used")
+            layers.report(
+                OLDER, f"{OLDER} and {NEWER} are both there.", Position.of(stray, OLDER), f"only {NEWER} is used"
+            )
         if (section := general[layout]) is not None:
             layers.add(section, layout, SEARCH)
         if entry := self.roster.entry(agent):
             for name in ("mode", "workspaceAccess"):
                 if (node := entry.node.get("sandbox", name)) is not None:
                     key = BY_PATH[f"agents.defaults.sandbox.{name}"]
-                    layers.take(key, node, Place.of(node, f"{entry.path}.sandbox.{name}"))
+                    layers.take(key, node, Position.of(node, f"{entry.path}.sandbox.{name}"))
             for keys in (("memory", "search"), ("memorySearch",)):
                 if (section := entry.node.get(*keys)) is not None:
                     layers.add(section, f"{entry.path}.{'.'.join(keys)}", SEARCH)
@@ -382,34 +384,34 @@ class Document:
     def _around(self, layers: _Layers, agent: Agent) -> None:
         """Report what else of the file decides whether, and how, the agent searches its memory."""
         if (stray := self.tree.get("memorySearch")) is not None:
-            layers.say(
+            layers.report(
                 "memorySearch",
                 f"memorySearch at the top of the file is an older place; OpenClaw moves it to {NEWER} by doctor --fix.",
-                Place.of(stray, "memorySearch"),
+                Position.of(stray, "memorySearch"),
                 _IGNORED,
             )
         for path in ("plugins.enabled", "plugins.entries.memory-core.enabled"):
             node = self.tree.get(*path.split("."))
             if node is not None and node.value is False:
-                layers.say(
+                layers.report(
                     path,
                     "OpenClaw's agent has no memory plug-in, so it searches nothing.",
-                    Place.of(node, path),
+                    Position.of(node, path),
                     _ALONE,
                 )
         for path, denied in self._denied(agent):
             if {item.value for item in denied} & {"memory_search", "group:memory", "*"}:
-                layers.say(
+                layers.report(
                     path,
                     "OpenClaw's agent may not use memory_search.",
-                    Place.of(denied[0], path),
+                    Position.of(denied[0], path),
                     _ALONE,
                 )
         named = layers.entries.get("provider")
         known = (*PROVIDERS, *NEWER_PROVIDERS, "")
         if named is None or named.value in known or self.tree.get("models", "providers", str(named.value)) is None:
             return
-        layers.say(
+        layers.report(
             named.places[-1].path,
             f"provider names models.providers.{named.value}, which memory-tui does not ask by that name.",
             named.places[-1],
@@ -432,11 +434,11 @@ class _Layers:
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, ConfigValue] = {}
         self.problems: list[Problem] = []
         self.sections: list[tuple[str, Node]] = []
 
-    def say(self, key: str, message: str, place: Place, used: str = "") -> None:
+    def report(self, key: str, message: str, place: Position, used: str = "") -> None:
         self.problems.append(Problem(key, message, place, used))
 
     def add(
@@ -451,37 +453,39 @@ class _Layers:
         """Take the values of `keys` below `section`; elsewhere below one of `strict` nothing may be, but `others`."""
         table = {key.path: key for key in keys}
         if not isinstance(section.value, dict):
-            self.say(path, f"{path} holds settings, so it is an object.", Place.of(section, path), _IGNORED)
+            self.report(path, f"{path} holds settings, so it is an object.", Position.of(section, path), _IGNORED)
             return
         if keys is not FILE:
             self.sections.append((path, section))
         for below, node, repeated in _walk(section, table):
             whole = f"{path}.{below}" if path else below
             if repeated:
-                self.say(whole, f"{whole} is there more than once.", Place.of(node, whole), "the last one is used")
+                self.report(
+                    whole, f"{whole} is there more than once.", Position.of(node, whole), "the last one is used"
+                )
             elif below in table:
-                self.take(table[below], node, Place.of(node, whole))
+                self.take(table[below], node, Position.of(node, whole))
             elif not _inside(below, strict) or below in others:
                 continue
             elif any(key.startswith(f"{below}.") for key in table):
-                self.say(whole, f"{whole} holds settings, so it is an object.", Place.of(node, whole), _IGNORED)
+                self.report(whole, f"{whole} holds settings, so it is an object.", Position.of(node, whole), _IGNORED)
             else:
-                self.say(whole, _unknown(below, table), Place.of(node, whole), "it is ignored")
+                self.report(whole, _unknown(below, table), Position.of(node, whole), "it is ignored")
 
-    def take(self, key: Key, node: Node, place: Place) -> None:
+    def take(self, key: Key, node: Node, place: Position) -> None:
         """Take the value of `key` that stands at `node`, or report why it cannot be used."""
         try:
             value = checked(key, node, self.environment)
         except SettingError as error:
-            self.say(place.path, error.message, place, self._instead(key))
+            self.report(place.path, error.message, place, self._instead(key))
             return
-        places: tuple[Place, ...] = (place,)
+        places: tuple[Position, ...] = (place,)
         before = self.entries.get(key.path)
         joins = key.kind == "paths" and before is not None
         if joins and before is not None and isinstance(before.value, tuple) and isinstance(value, tuple):
             value = tuple(dict.fromkeys([*before.value, *value]))
             places = (*before.places, place)
-        self.entries[key.path] = Entry(value, places, node)
+        self.entries[key.path] = ConfigValue(value, places, node)
 
     def _instead(self, key: Key) -> str:
         before = self.entries.get(key.path)
@@ -546,7 +550,7 @@ class _Layers:
     def _about(self, key: str, wrong: Callable[[object], bool], message: str, used: str = "") -> None:
         entry = self.entries.get(key)
         if entry is not None and wrong(entry.value):
-            self.say(entry.places[-1].path, message, entry.places[-1], used)
+            self.report(entry.places[-1].path, message, entry.places[-1], used)
 
 
 def _inside(path: str, sections: tuple[str, ...]) -> bool:

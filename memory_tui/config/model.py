@@ -21,7 +21,7 @@ MAIN = "main"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Where a value is written: file, whole key path, line and column from 1."""
 
     file: str
@@ -30,7 +30,7 @@ class Place:
     column: int
 
     @classmethod
-    def of(cls, node: Node, path: str) -> Place:
+    def of(cls, node: Node, path: str) -> Position:
         """The place of `node`."""
         line, column = node.source.at(node.start)
         return cls(str(node.source.path), path, line, column)
@@ -45,7 +45,7 @@ class Problem:
 
     key: str
     message: str
-    place: Place
+    place: Position
     used: str = ""
 
     def __str__(self) -> str:
@@ -54,14 +54,14 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ConfigValue:
     """A documented value that a file holds, checked; `places` are several where lists are joined.
 
     `value` is what counts, None for a secret.
     """
 
     value: object
-    places: tuple[Place, ...]
+    places: tuple[Position, ...]
     node: Node = field(repr=False)
 
 
@@ -76,7 +76,7 @@ class Agent:
     workspace: Path
     default: bool
     named: str = ""
-    place: Place | None = None
+    place: Position | None = None
 
 
 def only_agent(named: str = "", workspace: Path | None = None) -> Agent:
@@ -99,7 +99,7 @@ class Config:
     agent: Agent = field(default_factory=only_agent)
     agents: tuple[Agent, ...] = ()
     values: Mapping[str, Value] = field(default_factory=dict)
-    entries: Mapping[str, Entry] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    entries: Mapping[str, ConfigValue] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     found: tuple[Problem, ...] = ()
     secrets: Secrets | None = None
     environment: Environment = field(default_factory=Environment)
@@ -178,7 +178,7 @@ TAKES_EFFECT = "takes effect"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KeyRow:
     """One documented key: the value that counts and what may be seen of it, as JSON-ready data.
 
     `origin` is in words, `places` where the file has it. `effect` is "takes effect" or why the value changes nothing.
@@ -189,7 +189,7 @@ class Row:
     default: object
     written: bool
     origin: str
-    places: tuple[Place, ...]
+    places: tuple[Position, ...]
     meaning: str
     takes_effect: bool
     effect: str
@@ -203,7 +203,7 @@ class AgentRow:
     default: bool
     workspace: str
     named: str
-    place: Place | None
+    place: Position | None
 
 
 def agent_rows(config: Config) -> Iterator[AgentRow]:
@@ -212,13 +212,13 @@ def agent_rows(config: Config) -> Iterator[AgentRow]:
         yield AgentRow(agent.id, agent.default, str(agent.workspace), agent.named, agent.place)
 
 
-def rows(config: Config, settings: Settings, providers: Sequence[str]) -> Iterator[Row]:
+def rows(config: Config, settings: Settings, providers: Sequence[str]) -> Iterator[KeyRow]:
     """Every documented value; `settings` are those in force, `providers` the names that memory-tui has."""
     own = OWN if config.kind != "openclaw" else [key for key in OWN if key.kind == "knob"]
     for key in (*SEARCH, *FILE, *own):
         effect = _effect(key, config, settings, providers)
         entry = config.entries.get(key.path)
-        yield Row(
+        yield KeyRow(
             key=key.path,
             value=_value(key, config, settings),
             default=key.default,

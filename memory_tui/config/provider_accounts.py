@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.config.json5 import Node, Source, parse_json5
+from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.places import expand, state_folder
 from memory_tui.config.secret_refs import FoundSecret
 from memory_tui.core.errors import ConfigError
@@ -77,7 +77,7 @@ def _profiles(path: Path) -> Iterator[tuple[str, Node]]:
     """Name and content of every login in `path`; none where it is not there or cannot be understood."""
     try:
         with path.open("rb") as file:
-            tree = parse_json5(Source(path, file.read(_MAX_BYTES).decode("utf-8", "replace")))
+            tree = parse_json5(SourceText(path, file.read(_MAX_BYTES).decode("utf-8", "replace")))
     except (OSError, ConfigError):
         # Most people have none, and one that cannot be read is as good as none for looking a key up.
         return

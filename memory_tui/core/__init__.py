@@ -2,11 +2,11 @@
 
 - atomic: Durable writes: a file holds its old bytes or its new ones, never a part. -> replace_file
 - cancel: One way to stop a job: whoever wants it stopped sets a stop, the job asks it. -> Stop
-- dates: The days that a query names. -> named_day
 - errors: Errors as values: each has a code, a sentence for a person, the next step. -> MemoryTuiError
 - events: Events tell a listener what the engine does; a listener runs on the engine's thread, so it returns at once.
   -> Event
 - files: The kind of file system that holds a file, as far as SQLite must know it. -> kind
+- formatting: How a count, a score, the name of a field is written. -> plural
 - jsstring: String rules of JavaScript that chunk boundaries, ids, snippets depend on. -> sha256_hex
 - key_formats: The formats of API keys and tokens, as their makers document them. -> FORMATS
 - keywords: The keywords of a query, chosen as OpenClaw chooses them without vectors. -> keywords
@@ -16,8 +16,10 @@
 - sanitize: Any text becomes safe to show: it cannot steer the terminal, hide itself or reorder its neighbours. -> safe
 - secret_finder: Text that looks like a password or a key: its kind, its position, never the secret itself. -> find
 - settings: Every knob: its key, range, step, default, unit, help. -> KNOBS
-- state_db: The state database: small facts that several processes change, one SQLite file. -> Table
 - side_files: Side files: small files of ours beside another file, opened without following a link or waiting for a
+  pipe. -> read_beside
+- state_db: The state database: small facts that several processes change, one SQLite file in the user's state folder.
+  -> Table
 - stop_signals: The signals that end the program, with the sentence for each. -> raised
 - tokens: The words of queries as full-text search needs them, for every profile. -> terms
 """

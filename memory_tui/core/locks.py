@@ -16,9 +16,10 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from memory_tui.core import atomic, files
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
 from memory_tui.core.events import Event, KeeperChanged
 from memory_tui.core.side_files import open_beside, read_beside
@@ -34,14 +35,6 @@ Role = Literal["lock", "keeper"]
 """`lock`: writes now. `keeper`: brings the index up to date by itself, for as long as it runs."""
 
 
-class StopEvent(Protocol):
-    """Ends a wait early."""
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for `timeout` seconds at most; True when there is nothing to wait for any more."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Who writes an index: process id, start of that process (as its system counts it) and `since` in seconds."""
@@ -51,7 +44,7 @@ class Holder:
     since: float
 
     @property
-    def ours(self) -> bool:
+    def is_this_process(self) -> bool:
         """Whether it is this process."""
         return self.pid == os.getpid() and self.started == process_start(self.pid)
 
@@ -123,11 +116,12 @@ def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
     return IndexUnavailable(f"{what}{files.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder.")
 
 
-def wait_for(index: str | os.PathLike[str], stop: StopEvent) -> WriterLock:
+def wait_for(index: str | os.PathLike[str], stop: Stop | None = None) -> WriterLock:
     """The lock of `index`, waited for five seconds while another writer has it, or until `stop` is set.
 
     Raises IndexBusy, and Cancelled when stopped.
     """
+    stop = stop or Stop()
     for _ in range(_TRIES):
         lock = WriterLock.acquire(index)
         if lock is not None:
@@ -227,7 +221,7 @@ class Keeping:
         self.refused = False
         """Whether another process keeps the index, as last seen."""
 
-    def ours(self) -> bool:
+    def leads(self) -> bool:
         """Whether this engine keeps the index; it begins to when nobody else does. Raises IndexUnavailable."""
         with self._guard:
             if self._held is not None and self._held.lost:

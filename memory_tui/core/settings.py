@@ -11,17 +11,25 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from memory_tui.core.errors import SettingError
 
 Scalar = bool | int | float | str
+
+_NEEDS_DECAY = ("query.hybrid.temporalDecay.enabled", "decay is off")
+_NEEDS_MMR = ("query.hybrid.mmr.enabled", "mmr is off")
+_NEEDS_HYBRID = ("query.hybrid.enabled", "hybrid is off: vectors alone decide")
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
     """One setting: documented `key`, short `label`, inclusive range, key-press `step`, fine step, unit and help.
 
-    The range is that of a slider; a file or a person who types may go to `most`, where that is more.
+    The range is that of a slider; a file or a typed value may go to `most`, where that is more. `group` is "tune" for
+    a knob of the tune strip, which ranks a query again and retrieves nothing. There `short` labels the knob on a strip
+    of one line, which leaves it out while unchanged if it is `second`; without the switch `needs[0]` it has no effect,
+    which `needs[1]` says; it and `pair` add up to 1. `own` marks a key that OpenClaw does not have.
     """
 
     key: str
@@ -35,6 +43,12 @@ class Knob:
     unit: str = ""
     choices: tuple[str, ...] = ()
     most: float = 0.0
+    group: Literal["tune", "run"] = "run"
+    short: str = ""
+    second: bool = False
+    needs: tuple[str, str] | None = None
+    pair: str = ""
+    own: bool = False
 
     @property
     def top(self) -> float:
@@ -49,11 +63,57 @@ KNOBS: tuple[Knob, ...] = (
         "auto",
         "which scoring rules to follow; auto follows the configuration",
         choices=("auto", "recommended", "openclaw-2026.3", "openclaw-2026.2"),
+        group="tune",
+        own=True,
     ),
-    Knob("query.hybrid.vectorWeight", "vector", 0.7, "share of meaning (cosine) in the score", 0, 1, 0.05, 0.01),
-    Knob("query.hybrid.textWeight", "text", 0.3, "share of words (bm25) in the score", 0, 1, 0.05, 0.01),
-    Knob("query.minScore", "minScore", 0.35, "hits that score less are not recalled", 0, 1, 0.05, 0.01),
-    Knob("query.hybrid.temporalDecay.enabled", "decay", False, "let the score of dated notes fade with age"),
+    Knob(
+        "query.hybrid.vectorWeight",
+        "vector",
+        0.7,
+        "share of meaning (cosine) in the score",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="vec",
+        needs=_NEEDS_HYBRID,
+        pair="query.hybrid.textWeight",
+    ),
+    Knob(
+        "query.hybrid.textWeight",
+        "text",
+        0.3,
+        "share of words (bm25) in the score",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="txt",
+        needs=_NEEDS_HYBRID,
+        pair="query.hybrid.vectorWeight",
+    ),
+    Knob(
+        "query.minScore",
+        "minScore",
+        0.35,
+        "hits that score less are not recalled",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="min",
+    ),
+    Knob(
+        "query.hybrid.temporalDecay.enabled",
+        "decay",
+        False,
+        "let the score of dated notes fade with age",
+        group="tune",
+        short="decay",
+    ),
     Knob(
         "query.hybrid.temporalDecay.halfLifeDays",
         "half-life",
@@ -65,8 +125,23 @@ KNOBS: tuple[Knob, ...] = (
         1,
         "d",
         most=1_000_000,
+        group="tune",
+        short="half",
+        needs=_NEEDS_DECAY,
     ),
-    Knob("query.maxResults", "results", 6, "how many hits the agent gets", 1, 50, 1, 1, most=1000),
+    Knob(
+        "query.maxResults",
+        "results",
+        6,
+        "how many hits the agent gets",
+        1,
+        50,
+        1,
+        1,
+        most=1000,
+        group="tune",
+        short="top",
+    ),
     Knob(
         "query.hybrid.candidateMultiplier",
         "candidates",
@@ -77,12 +152,70 @@ KNOBS: tuple[Knob, ...] = (
         1,
         1,
         "x",
+        group="tune",
+        short="cand",
+        second=True,
     ),
-    Knob("query.hybrid.mmr.enabled", "mmr", False, "prefer hits that differ from those already chosen"),
-    Knob("query.hybrid.mmr.lambda", "mmr lambda", 0.7, "1 is relevance alone, 0 is variety alone", 0, 1, 0.05, 0.01),
-    Knob("query.hybrid.enabled", "hybrid", True, "add keyword search to vector search"),
-    Knob("recency.weight", "recency", 0.02, "most that a fresh note gains over an old one", 0, 0.5, 0.01, 0.005),
-    Knob("dateBoost", "date boost", 0.25, "gain of notes of a day that the query names", 0, 1, 0.05, 0.01),
+    Knob(
+        "query.hybrid.mmr.enabled",
+        "mmr",
+        False,
+        "prefer hits that differ from those already chosen",
+        group="tune",
+        short="mmr",
+    ),
+    Knob(
+        "query.hybrid.mmr.lambda",
+        "mmr lambda",
+        0.7,
+        "1 is relevance alone, 0 is variety alone",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="lambda",
+        second=True,
+        needs=_NEEDS_MMR,
+    ),
+    Knob(
+        "query.hybrid.enabled",
+        "hybrid",
+        True,
+        "add keyword search to vector search",
+        group="tune",
+        short="hybrid",
+        second=True,
+    ),
+    Knob(
+        "recency.weight",
+        "recency",
+        0.02,
+        "most that a fresh note gains over an old one",
+        0,
+        0.5,
+        0.01,
+        0.005,
+        group="tune",
+        short="rec",
+        second=True,
+        needs=_NEEDS_DECAY,
+        own=True,
+    ),
+    Knob(
+        "dateBoost",
+        "date boost",
+        1.0,
+        "gain of notes of the days that the query names",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="day",
+        second=True,
+        own=True,
+    ),
     Knob(
         "chunking.tokens",
         "chunk tokens",
@@ -145,7 +278,13 @@ KNOBS: tuple[Knob, ...] = (
         5,
         1,
     ),
-    Knob("sessions.archives", "archives", False, "read the transcripts of sessions that were reset or deleted as well"),
+    Knob(
+        "sessions.archives",
+        "archives",
+        False,
+        "read the transcripts of sessions that were reset or deleted as well",
+        own=True,
+    ),
     Knob("store.vector.enabled", "vec0", True, "keep vectors in sqlite-vec too; off, numpy answers alone"),
     Knob(
         "store.fts.tokenizer",
@@ -163,16 +302,26 @@ KNOBS: tuple[Knob, ...] = (
         64,
         1,
         1,
+        own=True,
     ),
     Knob(
         "remote.withholdSecrets",
         "withhold secrets",
         True,
         "never send text that looks like a password or key to a provider elsewhere",
+        own=True,
     ),
     Knob("cache.enabled", "cache", True, "keep vectors of text that is gone, in case it comes back"),
-    Knob("recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only"),
-    Knob("recall.marks", "recall marks", True, "keep which lines your own questions recalled, without the questions"),
+    Knob(
+        "recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only", own=True
+    ),
+    Knob(
+        "recall.marks",
+        "recall marks",
+        True,
+        "keep which lines your own questions recalled, without the questions",
+        own=True,
+    ),
     Knob(
         "recall.maxInjectedChars",
         "injected",
@@ -183,13 +332,14 @@ KNOBS: tuple[Knob, ...] = (
         500,
         100,
         most=10_000_000,
+        own=True,
     ),
 )
 
 BY_KEY: Mapping[str, Knob] = MappingProxyType({knob.key: knob for knob in KNOBS})
 
-# The knobs of the tune strip, in its order: each only re-ranks what the last query gathered.
-TUNE_KEYS: tuple[str, ...] = tuple(knob.key for knob in KNOBS[:13])
+TUNE_KEYS: tuple[str, ...] = tuple(knob.key for knob in KNOBS if knob.group == "tune")
+"""The knobs of the tune strip, in its order."""
 
 
 def find_knob(name: str) -> Knob:

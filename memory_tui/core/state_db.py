@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import atomic
-from memory_tui.core.errors import StateUnavailable
+from memory_tui.core.errors import IndexUnavailable, StateUnavailable
 
 if TYPE_CHECKING:
     import apsw
@@ -181,17 +181,20 @@ class ScopedRecords:
 
     def _set_aside(self, seen: tuple[int, int] | None, error: Exception) -> None:
         """Give the broken file another name, unless another process did so meanwhile."""
-        if seen is None or _identity(self.path) != seen:
-            return
+        from memory_tui.core import locks
+
         aside = self.path.with_name(f"{self.path.stem}-broken-{time.time_ns()}{self.path.suffix}")
         try:
-            for end in ("-wal", "-shm", ""):
-                part = self.path.with_name(self.path.name + end)
-                if part.exists():
-                    atomic.calls.replace(part, aside.with_name(aside.name + end))
-        except FileNotFoundError:
-            # Another process was quicker.
-            return
+            # Under the lock nobody takes the new database for the broken one.
+            with locks.wait_for(self.path):
+                if seen is None or _identity(self.path) != seen:
+                    return
+                for end in ("-wal", "-shm", ""):
+                    part = self.path.with_name(self.path.name + end)
+                    if part.exists():
+                        atomic.calls.replace(part, aside.with_name(aside.name + end))
+        except IndexUnavailable as problem:
+            raise StateUnavailable(f"{self.path} makes no sense ({error}): {problem.message}") from problem
         except OSError as problem:
             raise self._unavailable(problem) from problem
         self.notice(f"{self.path} makes no sense ({error}). It is now {aside.name}, and a new one was begun.")

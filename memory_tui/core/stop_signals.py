@@ -32,16 +32,16 @@ def exit_status(number: int) -> int:
     return 128 + number
 
 
-def said(number: int, more: str = "") -> str:
+def sentence(number: int, more: str = "") -> str:
     """One line about the end by signal `number`; `more` says what that means."""
     what = "ctrl+c" if number == signal.SIGINT else signal.Signals(number).name
     return f"memory-tui: stopped by {what}.{more and ' '}{more}"
 
 
-def say(number: int, more: str = "") -> None:
+def report(number: int, more: str = "") -> None:
     """Write that line to stderr, where somebody may still read it."""
     with suppress(OSError, ValueError):
-        sys.stderr.write(f"{said(number, more)}\n")
+        sys.stderr.write(f"{sentence(number, more)}\n")
         sys.stderr.flush()
 
 

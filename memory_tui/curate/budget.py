@@ -30,8 +30,11 @@ _NEWER = "memory.search"
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """Who reads the note: `limit` is in characters for OpenClaw (`newer`: by the rules from 2026.8 on)."""
+class HostLimit:
+    """How much of a note a host reads: `limit` counts characters for OpenClaw, bytes for Claude Code.
+
+    `newer` means OpenClaw's rules from 2026.8 on; `origin` names the source of the limit.
+    """
 
     name: Literal["openclaw", "claude-code"]
     limit: int = MAX_CHARS
@@ -39,7 +42,7 @@ class Host:
     origin: str = "OpenClaw's default"
 
 
-CLAUDE_CODE = Host("claude-code", CLAUDE_BYTES, origin="its documentation")
+CLAUDE_CODE = HostLimit("claude-code", CLAUDE_BYTES, origin="its documentation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Cut:
 class Budget:
     """How a note stands with one host. `used` of `limit` are in `unit`; `cut` is None where all of it is read."""
 
-    host: Host
+    host: HostLimit
     unit: Literal["characters", "bytes", "lines"]
     used: int
     limit: int
@@ -83,10 +86,10 @@ class Budget:
         return f"{state}: {where}{until} {self.cut.lost:,} {self.unit} are lost."
 
 
-def hosts(config: Config) -> tuple[Host, ...]:
+def hosts(config: Config) -> tuple[HostLimit, ...]:
     """OpenClaw as `config` sets its limit, then Claude Code."""
     newer = config.layout == _NEWER
-    limit, origin = MAX_CHARS, Host("openclaw").origin
+    limit, origin = MAX_CHARS, HostLimit("openclaw").origin
     for key, most in (
         ("bootstrapMaxChars", MAX_CHARS),
         ("bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS),
@@ -95,16 +98,16 @@ def hosts(config: Config) -> tuple[Host, ...]:
         value = entry.value if entry is not None and isinstance(entry.value, int) else most
         if key == "bootstrapMaxChars" or value < limit:
             limit, origin = value, str(entry.places[-1]) if entry is not None else origin
-    return Host("openclaw", limit, newer, origin), CLAUDE_CODE
+    return HostLimit("openclaw", limit, newer, origin), CLAUDE_CODE
 
 
-def measure(data: bytes | None, host: Host, name: str = "MEMORY.md") -> Budget:
+def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Budget:
     """How the note `name` that holds `data` stands with `host`; other files of the prompt are taken as empty."""
     text = (data or b"").decode("utf-8", "replace")
     return _claude(text, host) if host.name == "claude-code" else _openclaw(text, host, name)
 
 
-def kept(text: str, host: Host, name: str = "MEMORY.md") -> str:
+def in_prompt(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
     """`text` of the note `name` as OpenClaw puts it into a prompt: whole, or head and tail around its marker."""
     whole = text.rstrip(jsstring.WHITESPACE)
     length = jsstring.utf16_len(whole)
@@ -119,7 +122,7 @@ def kept(text: str, host: Host, name: str = "MEMORY.md") -> str:
     return "\n".join(filter(None, (first, _marker(head, tail, length, name), last)))
 
 
-def effect(before: bytes | None, after: bytes | None, host: Host) -> str:
+def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
     """What a change of the note does to its budget, as a sentence."""
     old, new = measure(before, host), measure(after, host)
     name = "OpenClaw" if host.name == "openclaw" else "Claude Code"
@@ -171,7 +174,7 @@ def _marker(head: int, tail: int, length: int, name: str) -> str:
     )
 
 
-def _openclaw(text: str, host: Host, name: str) -> Budget:
+def _openclaw(text: str, host: HostLimit, name: str) -> Budget:
     kept = text.rstrip(jsstring.WHITESPACE)
     length = jsstring.utf16_len(kept)
     cut = None
@@ -182,7 +185,7 @@ def _openclaw(text: str, host: Host, name: str) -> Budget:
     return _budget(text, host, "characters", length, host.limit, cut)
 
 
-def _claude(text: str, host: Host) -> Budget:
+def _claude(text: str, host: HostLimit) -> Budget:
     kept = text.strip(jsstring.WHITESPACE)
     start = text.find(kept) if kept else 0
     lines, size = kept.count("\n") + 1 if kept else 0, len(kept.encode())
@@ -207,7 +210,7 @@ def _claude(text: str, host: Host) -> Budget:
 
 
 def _budget(
-    text: str, host: Host, unit: Literal["characters", "bytes", "lines"], used: int, limit: int, cut: Cut | None
+    text: str, host: HostLimit, unit: Literal["characters", "bytes", "lines"], used: int, limit: int, cut: Cut | None
 ) -> Budget:
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
     return Budget(

@@ -7,7 +7,7 @@ one, as everywhere in this program.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from memory_tui.core.errors import EditRefused
@@ -194,6 +194,28 @@ class Lines:
                 f"{path} has {len(self.lines)} lines, so there are no lines {first} to {last}.",
                 "Look at the note again; it may have changed.",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The `lines` of a note as a person saw them; `show` makes of a line what they saw of it."""
+
+    lines: Sequence[str]
+    show: Callable[[str], str]
+
+    def now_at(self, first: int, last: int, note: Lines) -> tuple[int, int] | None:
+        """Where lines `first` to `last` stand in `note`, which others may have changed since.
+
+        None where one of them is another one now, or lines came between them.
+        """
+        now = [self.show(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")) for text in note.texts()]
+        moved = 0
+        for a, b, _, d in changed_spans(self.lines, now):
+            if b < first:
+                moved = d - b
+            elif a < last:
+                return None
+        return first + moved, last + moved
 
 
 def bare(line: str) -> str:

@@ -20,16 +20,16 @@ from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.curate import atomic_swap, recover
 from memory_tui.curate.atomic_swap import parent
-from memory_tui.curate.budget import Host
+from memory_tui.curate.budget import HostLimit
 from memory_tui.curate.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.git import History
-from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, place
+from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, journal_folder
 from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.note_write import (
     RECENT_SECONDS,
     STAY_SECONDS,
     Touching,
-    Written,
+    WrittenNote,
     current,
     deadline,
     moved_on,
@@ -108,7 +108,7 @@ _PRUNE_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class AppliedChange:
     """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too."""
 
     entry: JournalEntry
@@ -131,14 +131,14 @@ class Curator:
         journal: Path | None = None,
         changed: Callable[[tuple[str, ...]], None] | None = None,
         clock: Callable[[], float] = time.time,
-        hosts: tuple[Host, ...] = (),
+        hosts: tuple[HostLimit, ...] = (),
     ) -> None:
         self.roots = roots
         self.read_only = read_only
         self.links = LinkIndex(roots)
         self.plan = Planner(roots, clock, hosts, self.links)
         self.git = History(roots.workspace)
-        self.journal = Journal(journal or place(roots.workspace))
+        self.journal = Journal(journal or journal_folder(roots.workspace))
         self._changed = changed
         self._pruned = 0.0
 
@@ -148,7 +148,7 @@ class Curator:
 
     # --- making ----------------------------------------------------------------------------------------------------
 
-    def apply(self, change: Change, *, merging: bool = True, draft: int = 0) -> Done:
+    def apply(self, change: Change, *, merging: bool = True, draft: int = 0) -> AppliedChange:
         """Make `change`. What others changed meanwhile is kept by a merge where it does not touch.
 
         `draft` is the one that an earlier attempt left: it goes when the change is made, and holds the newer text when
@@ -157,7 +157,7 @@ class Curator:
         """
         return self._make(change, merging=merging, draft=draft)
 
-    def resolve(self, conflict: Conflict, data: bytes) -> Done:
+    def resolve(self, conflict: Conflict, data: bytes) -> AppliedChange:
         """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
         view = conflict.views[0]
         # Where others removed the note, nothing is what they left of it.
@@ -169,7 +169,7 @@ class Curator:
         change = replace(conflict.change, files=files)
         return self._make(change, merging=True, undoes=conflict.undoes, redoes=conflict.redoes, draft=conflict.draft)
 
-    def remember(self, text: str) -> Done:
+    def remember(self, text: str) -> AppliedChange:
         """Append `text` with the time to today's log, whatever others write to it. Raises like `apply`."""
         try:
             return self.apply(self.plan.remember(text))
@@ -177,7 +177,7 @@ class Curator:
             # Somebody has begun today's log in another way, or has gone on in its last line.
             return self.apply(self.plan.remember(text), draft=error.draft)
 
-    def undo(self, number: int | None = None, *, merging: bool = False) -> Done:
+    def undo(self, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Take back change `number`, or the last one that is not taken back yet.
 
         Raises Conflict when a note has changed since; with `merging` only when the same lines have.
@@ -189,7 +189,7 @@ class Curator:
         """What `undo` would do, for a preview. Raises EditRefused."""
         return self._undo(number)[1]
 
-    def redo(self, number: int | None = None, *, merging: bool = False) -> Done:
+    def redo(self, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Make change `number`, or the last one that was taken back, again. Raises like `undo`."""
         target, change = self._redo(number)
         return self._make(change, merging=merging, redoes=target.id)
@@ -202,7 +202,7 @@ class Curator:
         """A note that another program is about to get, for `came_back`. Raises PathRefused, Unreadable, EditRefused."""
         return lend(self.roots, self.journal, path)
 
-    def came_back(self, lent: Lent, program: str) -> Done | None:
+    def came_back(self, lent: Lent, program: str) -> AppliedChange | None:
         """Keep what became of a note while `program` had it as one change; None when it is as it was.
 
         Raises Busy, PathRefused, Unreadable, EditRefused: then the note is as the program left it, without an entry.
@@ -214,7 +214,7 @@ class Curator:
         if kept is None:
             return None
         self._tell((lent.path,))
-        return Done(*kept, ())
+        return AppliedChange(*kept, ())
 
     def recover(self) -> tuple[JournalEntry, ...]:
         """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
@@ -284,7 +284,9 @@ class Curator:
             kind, title, tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
         )
 
-    def _make(self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0) -> Done:
+    def _make(
+        self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0
+    ) -> AppliedChange:
         if self.read_only:
             raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
         with self.journal.locked():
@@ -309,7 +311,7 @@ class Curator:
             self._forget(draft)
         self._tell(change.paths)
         asked = {file.path: (file.before, file.after) for file in change.files}
-        return Done(
+        return AppliedChange(
             entry,
             replace(change, files=made),
             tuple(file.path for file in made if asked[file.path] != (file.before, file.after)),
@@ -330,7 +332,7 @@ class Curator:
             written = [
                 stay(self.roots, one, atomic_swap.tag(entry.id, number), until) for number, one in enumerate(written)
             ]
-        written += [Written(file.path, file.before, file.after) for file in files if nothing]
+        written += [WrittenNote(file.path, file.before, file.after) for file in files if nothing]
         made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
         try:
             return self.journal.settle(entry, "done", made, left=self._clear(entry, written)), made
@@ -353,8 +355,8 @@ class Curator:
                     atomic_swap.refuse_unwritable(folder, name, file.path)
         return files
 
-    def _write(self, entry: JournalEntry, files: tuple[FileChange, ...], until: float) -> list[Written]:
-        written: list[Written] = []
+    def _write(self, entry: JournalEntry, files: tuple[FileChange, ...], until: float) -> list[WrittenNote]:
+        written: list[WrittenNote] = []
         try:
             for number, file in enumerate(files):
                 written.append(write(self.roots, file, atomic_swap.tag(entry.id, number), until))
@@ -366,7 +368,9 @@ class Curator:
             raise
         return written
 
-    def _stopped(self, entry: JournalEntry, file: FileChange, written: list[Written], error: MemoryTuiError) -> None:
+    def _stopped(
+        self, entry: JournalEntry, file: FileChange, written: list[WrittenNote], error: MemoryTuiError
+    ) -> None:
         """After `file` could not be written: all notes as they were, or Unfinished raised, and the intent stays."""
         if isinstance(error, Unfinished):
             raise error
@@ -381,7 +385,7 @@ class Curator:
             ) from None
         self._take_back(entry, written, error.message)
 
-    def _take_back(self, entry: JournalEntry, written: list[Written], reason: str) -> None:
+    def _take_back(self, entry: JournalEntry, written: list[WrittenNote], reason: str) -> None:
         """Bring back the notes that were written before another one could not be."""
         half = ""
         for number, file in reversed(list(enumerate(written))):
@@ -432,7 +436,7 @@ class Curator:
             change=change,
         )
 
-    def _clear(self, entry: JournalEntry, written: list[Written]) -> tuple[str, ...]:
+    def _clear(self, entry: JournalEntry, written: list[WrittenNote]) -> tuple[str, ...]:
         """Remove hidden files; returns those that a writer still has open."""
         left: list[str] = []
         for number, file in enumerate(entry.files):

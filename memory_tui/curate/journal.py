@@ -35,7 +35,7 @@ State = Literal["intent", "done", "refused", "draft"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RecordedNote:
     """One note of a recorded change: names of its texts before and after, and mode and time it had before."""
 
     path: str
@@ -58,7 +58,7 @@ class JournalEntry:
     state: State
     kind: str
     title: str
-    files: tuple[Kept, ...] = ()
+    files: tuple[RecordedNote, ...] = ()
     undoes: int = 0
     redoes: int = 0
     left: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class JournalEntry:
         return tuple(file.path for file in self.files)
 
 
-def place(workspace: Path) -> Path:
+def journal_folder(workspace: Path) -> Path:
     """The folder of the journal of `workspace`, in the user's state folder; two names of one folder share it."""
     import platformdirs
 
@@ -260,8 +260,8 @@ class Journal:
     def _blob(self, name: str) -> Path:
         return self.folder / "texts" / f"{name}.z"
 
-    def _kept(self, file: FileChange, mode: int = 0, mtime_ns: int = 0) -> Kept:
-        return Kept(file.path, self._keep(file.before), self._keep(file.after), mode, mtime_ns)
+    def _kept(self, file: FileChange, mode: int = 0, mtime_ns: int = 0) -> RecordedNote:
+        return RecordedNote(file.path, self._keep(file.before), self._keep(file.after), mode, mtime_ns)
 
     def _keep(self, data: bytes | None) -> str | None:
         if data is None:
@@ -302,7 +302,7 @@ def _parsed(line: bytes) -> JournalEntry | None:
     try:
         fields: dict[str, Any] = json.loads(line)
         files = tuple(
-            Kept(str(f["path"]), f.get("before"), f.get("after"), f.get("mode", 0), f.get("mtime_ns", 0))
+            RecordedNote(str(f["path"]), f.get("before"), f.get("after"), f.get("mode", 0), f.get("mtime_ns", 0))
             for f in fields.get("files", ())
         )
         return JournalEntry(

@@ -18,7 +18,7 @@ DEADLINE_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenNote:
     """What a note held before and holds after, others' additions included.
 
     `between` are texts that it held for a moment, while others' last lines were not in it yet; whoever read one of
@@ -96,7 +96,7 @@ def moved_on(roots: Roots, files: tuple[FileChange, ...]) -> tuple[FileChange, .
     return tuple(found[file.path] for file in files)
 
 
-def stay(roots: Roots, done: Written, hidden: str, until: float) -> Written:
+def stay(roots: Roots, done: WrittenNote, hidden: str, until: float) -> WrittenNote:
     """`done` when nobody put a text in its place that they had read before; else made again to that text.
 
     Where that touches nothing is raised: then others changed the note after it was written, as anybody may.
@@ -140,7 +140,7 @@ def _movements(files: tuple[FileChange, ...]) -> dict[str, str]:
     return {path: by_name[name] for path in gone if (name := path.rpartition("/")[2]) in by_name}
 
 
-def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> Written:
+def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> WrittenNote:
     """Make `change` on disk. Raises Touching, Busy, ReadOnly, EditRefused; then the note is as others left it.
 
     It is tried again until `until` (as `time.monotonic` tells it; 0: DEADLINE_SECONDS from now).
@@ -162,7 +162,9 @@ def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> 
             raise _refused(error, change.path) from None
 
 
-def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, until: float, *, late: bool = False) -> Written:
+def _rounds(
+    folder: Folder, name: str, change: FileChange, hidden: str, until: float, *, late: bool = False
+) -> WrittenNote:
     """Until the change is made. What is written `late` is older than what others add, and goes in front of it."""
     now = change
     number = 0
@@ -175,22 +177,24 @@ def _rounds(folder: Folder, name: str, change: FileChange, hidden: str, until: f
                 and now.after is not None
                 and _only_adds(folder, name, now.before, now.after)
             ):
-                return Written(change.path, *atomic_swap.append(folder, name, now.before, now.after[len(now.before) :]))
+                return WrittenNote(
+                    change.path, *atomic_swap.append(folder, name, now.before, now.after[len(now.before) :])
+                )
             now, found = _once(folder, name, hidden, now, insist=number > _PATIENCE, late=late)
         except Moved as news:
             now = replace(now, before=news.theirs, after=_merged(change.path, now.before, now.after, news.theirs, late))
             if now.after == now.before:
-                return Written(change.path, now.before, now.after)
+                return WrittenNote(change.path, now.before, now.after)
             continue
         if found.displaced == now.before:
-            return Written(change.path, now.before, now.after, found.final)
+            return WrittenNote(change.path, now.before, now.after, found.final)
         return _joined(folder, name, now, hidden, found, until, late=late)
     raise EditRefused(f"{change.path} changes too fast to be edited.", "Try again when it is at rest.")
 
 
 def _joined(
     folder: Folder, name: str, done: FileChange, hidden: str, found: atomic_swap.Swapped, until: float, *, late: bool
-) -> Written:
+) -> WrittenNote:
     """What others wrote between the comparison and the exchange, and what was written here, in one text."""
     both = merge(done.before, done.after, found.displaced, mine_first=late or _half(done.before, found.displaced))
     if late and (parts := _parts(done.before, done.after, found.displaced)) is not None:
@@ -201,10 +205,10 @@ def _joined(
         _give_back(folder, name, replace(done, before=done.after, after=found.displaced), again, until)
         raise Touching(ThreeWay(done.path, done.before, done.after, found.displaced, both))
     if both.merged == done.after:
-        return Written(done.path, found.displaced, done.after, found.final)
+        return WrittenNote(done.path, found.displaced, done.after, found.final)
     last = _rounds(folder, name, replace(done, before=done.after, after=both.merged), again, until, late=True)
     pair = _pair(found.displaced, both.merged, last.after)
-    return Written(done.path, *pair, found.final and last.final, (done.after or b"", *last.between))
+    return WrittenNote(done.path, *pair, found.final and last.final, (done.after or b"", *last.between))
 
 
 def _pair(before: bytes | None, after: bytes, now: bytes | None) -> tuple[bytes | None, bytes | None]:

@@ -17,13 +17,14 @@ from itertools import pairwise
 from urllib.parse import quote, unquote
 
 from memory_tui.core.errors import EditRefused
+from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate import budget
 from memory_tui.curate import promote as curate_promote
 from memory_tui.curate.atomic_swap import parent
-from memory_tui.curate.budget import Budget, Host
-from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, bare, block_at, edited, end_of
-from memory_tui.curate.links import Link, LinkIndex, Names, links
+from memory_tui.curate.budget import Budget, HostLimit
+from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Seen, bare, block_at, edited, end_of
+from memory_tui.curate.links import LinkIndex, Names, NoteLink, links
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
 from memory_tui.workspace.notes import shown_day
@@ -152,7 +153,7 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
 
     Headings that have nothing left below them go too, but none that is a line of `keep`.
     """
-    from memory_tui.curate.promote import said
+    from memory_tui.curate.promote import heading_notes
 
     by_path: dict[str, list[Spot]] = defaultdict(list)
     for spot in spots:
@@ -164,7 +165,7 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
     for path, found in by_path.items():
         left, emptied = _without(found, keep)
         files.append(FileChange(path, found[0].data, left))
-        notes += said(emptied)
+        notes += heading_notes(emptied)
     what = ", ".join(str(spot) for found in by_path.values() for spot in found[:3])
     return Change(kind, title or f"Delete {what}", tuple(files), tuple(notes))
 
@@ -265,7 +266,7 @@ def follow(change: Change, moves: Mapping[str, str], texts: Mapping[str, bytes],
     ordered = sorted(files.values(), key=lambda file: file.after is None)
     led = len(files) - len(change.files)
     if led:
-        notes.append(f"Links in {led} other note{'s' if led > 1 else ''} follow.")
+        notes.append(f"Links in {plural(led, 'other note')} follow.")
     return replace(change, files=tuple(ordered), notes=tuple(notes))
 
 
@@ -284,7 +285,7 @@ def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after:
     return Lines(lines.bom, tuple(out)).data
 
 
-def _strays(link: Link, path: str, here: str, target: str) -> bool:
+def _strays(link: NoteLink, path: str, here: str, target: str) -> bool:
     """Whether a link that other programs could follow, from the note's own folder, is one no more."""
     return _beside(link.written, path) == link.target and _beside(link.written, here) != target
 
@@ -293,7 +294,7 @@ def _beside(written: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(written)))
 
 
-def _spelled(link: Link, target: str, here: str, names: Names) -> str:
+def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
     """How a link in the note `here` names `target`: in the way it was written, as far as that leads there."""
     name = target.rpartition("/")[2].removesuffix(".md")
     if link.kind == "wiki":
@@ -312,7 +313,7 @@ class Planner:
 
     roots: Roots
     clock: Callable[[], float]
-    hosts: tuple[Host, ...] = ()
+    hosts: tuple[HostLimit, ...] = ()
     """Who reads the curated note, for what a change does to its budget."""
     links: LinkIndex | None = None
     """Where links are looked for, so that they follow a note that moves."""
@@ -325,13 +326,24 @@ class Planner:
         """The path of the curated note: MEMORY.md, or memory.md where only that is there."""
         return next((name for name in ROOT_NOTES if current(self.roots, name) is not None), ROOT_NOTES[0])
 
-    def spot(self, path: str, first: int, last: int | None = None) -> Spot:
-        """Lines of a note; without `last` the list item or paragraph that line `first` belongs to."""
+    def spot(self, path: str, first: int, last: int | None = None, seen: Seen | None = None) -> Spot:
+        """Lines of a note; without `last` the list item or paragraph that line `first` belongs to.
+
+        With `seen` the numbers are of the lines that a person saw: they are found where they stand now.
+        """
         path = self._stored(path)
         data = current(self.roots, path)
         if data is None:
             raise NoteMissing(f"There is no note {path}.", "Look for its path in the list of files.")
-        texts = Lines.of(data, path).texts()
+        note = Lines.of(data, path)
+        if seen is not None:
+            found_at = seen.now_at(first, last or first, note)
+            if found_at is None:
+                raise EditRefused(
+                    f"{path} was changed at these lines after they were shown.", "Look at them again; nothing was done."
+                )
+            first, last = found_at[0], None if last is None else found_at[1]
+        texts = note.texts()
         if last is None and 1 <= first <= len(texts):
             first, last = block_at(texts, first)
         found = Spot(path, data, first, last if last is not None else first)
@@ -368,7 +380,7 @@ class Planner:
         """What an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
         return edit(self._stored(path), before, text)
 
-    def choices(self, spot: Spot, target: str = "") -> list[curate_promote.Choice]:
+    def choices(self, spot: Spot, target: str = "") -> list[curate_promote.RankedSection]:
         """The headings of `target` (the curated note) that the lines could go below, the best first."""
         data = current(self.roots, target or self.memory())
         return curate_promote.ranked(Lines.of(data).texts(), "\n".join(spot.texts()), spot.heading())

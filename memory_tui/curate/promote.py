@@ -26,14 +26,14 @@ _LOOSE = re.compile(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|dive
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RankedSection:
     """A section and how much of the text's weight of words it shares, 0 to 1."""
 
     section: Section
     score: float
 
 
-def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[Choice]:
+def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[RankedSection]:
     """The sections of a note that `block` could go below, the best first, equal ones in the order of the note.
 
     A word counts by how few sections have it (inverse document frequency), once a section, more in a title, and still
@@ -66,7 +66,7 @@ def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[Choice]:
         sum(weight[word] * counts(word, own, lead) for word in wanted & (own | body)) / total
         for own, body, lead in zip(words, bodies, leads, strict=True)
     ]
-    choices = [Choice(section, min(1.0, score)) for section, score in zip(found, scores, strict=True)]
+    choices = [RankedSection(section, min(1.0, score)) for section, score in zip(found, scores, strict=True)]
     return sorted(choices, key=lambda choice: -choice.score)
 
 
@@ -139,7 +139,7 @@ def without(note: Lines, gone: Collection[int], kept: Collection[int] = ()) -> t
     return note, tuple(section.title for section in empty)
 
 
-def said(titles: Sequence[str]) -> tuple[str, ...]:
+def heading_notes(titles: Sequence[str]) -> tuple[str, ...]:
     """What a person should know of headings that go."""
     return tuple(f"Nothing is left below the heading {title}, so it goes too." for title in titles)
 
@@ -248,7 +248,7 @@ def demote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: b
     return _carry("demote", spot, items, target, into, to, gone=gone)
 
 
-def place(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Section | None, str]:
+def section_for(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Section | None, str]:
     """The section for `block`, which stood below `heading`, or the heading that has to be made; never both."""
     if to:
         section = named(texts, to)
@@ -268,7 +268,7 @@ def _carry(
     note = Lines.of(into, target)
     if into is None:
         note = Lines(False, ()).insert(1, [f"# {target.rpartition('/')[2].removesuffix('.md')}"])
-    section, made = place(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
+    section, made = section_for(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
     note = _appended(note, section, items) if section is not None else _new_section(note, made, items)
     name = made if section is None else section.title if into is not None else ""
     title = f"{spot} to {target}, {name}" if name else f"{spot} to {target}"
@@ -277,7 +277,7 @@ def _carry(
     if gone:
         left, emptied = without(spot.lines(), gone)
         files.append(FileChange(spot.path, spot.data, left.data))
-        notes += said(emptied)
+        notes += heading_notes(emptied)
     verb = {"promote": "Promote", "demote": "Demote"}[kind]
     return Change(kind, f"{verb} {title}", tuple(files), tuple(notes))
 

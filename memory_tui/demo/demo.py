@@ -73,8 +73,8 @@ _FORMS: Mapping[str, Callable[[dt.date], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
-    """A line that answers a query: `grade` 2 is the answer, 1 helps; `answer` is a fragment of that line."""
+class SampleAnswer:
+    """A line that answers a sample query: `grade` 2 answers it, 1 helps; `answer` is a fragment of the line."""
 
     path: str
     line: int
@@ -89,7 +89,7 @@ class LabelledQuery:
     id: str
     query: str
     category: str
-    relevant: tuple[Label, ...]
+    relevant: tuple[SampleAnswer, ...]
     note: str
 
 
@@ -129,7 +129,7 @@ def labelled_queries(today: dt.date) -> list[LabelledQuery]:
 
 
 def _query(fields: dict[str, Any]) -> LabelledQuery:
-    return LabelledQuery(**fields | {"relevant": tuple(Label(**label) for label in fields["relevant"])})
+    return LabelledQuery(**fields | {"relevant": tuple(SampleAnswer(**label) for label in fields["relevant"])})
 
 
 def _templates(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ Group = Literal["machine", "notes", "index", "provider", "settings"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckOutcome:
     """The outcome of one check: `evidence` is what was seen, `fix` the one thing to do, empty where nothing is."""
 
     state: State
@@ -29,7 +29,7 @@ class Check:
     key: str
     group: Group
     title: str
-    run: Callable[[Engine], Finding]
+    run: Callable[[Engine], CheckOutcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Result:
     """A check, what it found, and how long it took in milliseconds."""
 
     check: Check
-    finding: Finding
+    finding: CheckOutcome
     milliseconds: float
 
     def as_dict(self) -> dict[str, object]:
@@ -53,21 +53,21 @@ class Result:
         }
 
 
-def ok(evidence: str) -> Finding:
+def ok(evidence: str) -> CheckOutcome:
     """All is well."""
-    return Finding("ok", evidence)
+    return CheckOutcome("ok", evidence)
 
 
-def warning(evidence: str, fix: str) -> Finding:
+def warning(evidence: str, fix: str) -> CheckOutcome:
     """It works, and somebody should know."""
-    return Finding("warning", evidence, fix)
+    return CheckOutcome("warning", evidence, fix)
 
 
-def failed(evidence: str, fix: str) -> Finding:
+def failed(evidence: str, fix: str) -> CheckOutcome:
     """It does not work."""
-    return Finding("failed", evidence, fix)
+    return CheckOutcome("failed", evidence, fix)
 
 
-def skipped(evidence: str) -> Finding:
+def skipped(evidence: str) -> CheckOutcome:
     """The question does not arise."""
-    return Finding("skipped", evidence)
+    return CheckOutcome("skipped", evidence)

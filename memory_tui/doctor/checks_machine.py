@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.doctor.check import Check, Finding, failed, ok, skipped, warning
+from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -39,14 +39,14 @@ _LEAST_FREE = 200_000_000
 _SIGHT_SECONDS = 3.0
 
 
-def _python(_: Engine) -> Finding:
+def _python(_: Engine) -> CheckOutcome:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.maxsize < 2**32:
         return warning(f"Python {version}, 32 bits: a large index may not fit.", "Use a 64-bit Python.")
     return ok(f"Python {version}, {sys.platform}.")
 
 
-def _sqlite(_: Engine) -> Finding:
+def _sqlite(_: Engine) -> CheckOutcome:
     from memory_tui.index import integrity
 
     version, enough = integrity.sqlite()
@@ -55,7 +55,7 @@ def _sqlite(_: Engine) -> Finding:
     return failed(f"SQLite {version} is too old.", "Install apsw anew: its wheel brings a newer SQLite.")
 
 
-def _full_text(_: Engine) -> Finding:
+def _full_text(_: Engine) -> CheckOutcome:
     from memory_tui.index import database
 
     reason = database.fts5()
@@ -64,7 +64,7 @@ def _full_text(_: Engine) -> Finding:
     return ok("A table was made, filled and searched.")
 
 
-def _trigram(engine: Engine) -> Finding:
+def _trigram(engine: Engine) -> CheckOutcome:
     from memory_tui.index import database
 
     if engine.plan.settings.word("store.fts.tokenizer") != "trigram":
@@ -77,7 +77,7 @@ def _trigram(engine: Engine) -> Finding:
     )
 
 
-def _vec0(engine: Engine) -> Finding:
+def _vec0(engine: Engine) -> CheckOutcome:
     from memory_tui.index import integrity
 
     if not engine.plan.settings.on("store.vector.enabled"):
@@ -91,7 +91,7 @@ def _vec0(engine: Engine) -> Finding:
     return ok("A vec0 table was made, filled and asked for the nearest vector.")
 
 
-def _clock(engine: Engine) -> Finding:
+def _clock(engine: Engine) -> CheckOutcome:
     now = time.time()
     if now < 1_704_067_200:
         return failed(f"This machine believes it is {time.strftime('%Y-%m-%d', time.gmtime(now))}.", "Set the clock.")
@@ -104,7 +104,7 @@ def _clock(engine: Engine) -> Finding:
     return ok("No note was saved in the future.")
 
 
-def _terminal(_: Engine) -> Finding:
+def _terminal(_: Engine) -> CheckOutcome:
     # The app draws over what stands in for standard output while it runs.
     stream = sys.__stdout__
     written = stream.encoding if stream is not None else "utf-8"
@@ -118,7 +118,7 @@ def _terminal(_: Engine) -> Finding:
     return ok(f"UTF-8, TERM {os.environ.get('TERM', 'not set')}.")
 
 
-def _index_folder(engine: Engine) -> Finding:
+def _index_folder(engine: Engine) -> CheckOutcome:
     folder = engine.plan.index.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
@@ -130,7 +130,7 @@ def _index_folder(engine: Engine) -> Finding:
     return ok(f"{engine.plan.index.parent} can be written, and nobody else reads the index.")
 
 
-def _free_space(engine: Engine) -> Finding:
+def _free_space(engine: Engine) -> CheckOutcome:
     folder = engine.plan.index.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
@@ -161,26 +161,26 @@ def _file_system(path: Path) -> str:
     return kind
 
 
-def _index_file_system(engine: Engine) -> Finding:
+def _index_file_system(engine: Engine) -> CheckOutcome:
     kind = _file_system(engine.plan.index.parent)
     if kind in _NETWORK:
         return failed(
             f"The index is on {kind}, where SQLite's log is not safe.", "Name a file on a local disk with --index."
         )
-    return ok(f"The index is on {kind}.") if kind else skipped("This system does not tell file systems.")
+    return ok(f"The index is on {kind}.") if kind else skipped("Cannot detect the file system.")
 
 
-def _notes_file_system(engine: Engine) -> Finding:
+def _notes_file_system(engine: Engine) -> CheckOutcome:
     kind = _file_system(engine.plan.roots.workspace)
     if kind in _NETWORK:
         return warning(
             f"The notes are on {kind}: changes made elsewhere may not be announced.",
             "Leave sync.onSearch on; it looks before each search.",
         )
-    return ok(f"The notes are on {kind}.") if kind else skipped("This system does not tell file systems.")
+    return ok(f"The notes are on {kind}.") if kind else skipped("Cannot detect the file system.")
 
 
-def _watch_limit(engine: Engine) -> Finding:
+def _watch_limit(engine: Engine) -> CheckOutcome:
     try:
         limit = int(Path("/proc/sys/fs/inotify/max_user_watches").read_text("ascii"))
     except (OSError, ValueError):
@@ -193,7 +193,7 @@ def _watch_limit(engine: Engine) -> Finding:
     return ok(f"{limit:,} folders may be watched; the notes are in {folders:,}.")
 
 
-def _sees_a_save(_: Engine) -> Finding:
+def _sees_a_save(_: Engine) -> CheckOutcome:
     import watchfiles
 
     with tempfile.TemporaryDirectory(prefix="memory-tui-doctor-") as folder:
@@ -232,7 +232,7 @@ def _sees_a_save(_: Engine) -> Finding:
     )
 
 
-def _terminal_tools(_: Engine) -> Finding:
+def _terminal_tools(_: Engine) -> CheckOutcome:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     program = shutil.which(editor.split()[0]) if editor.split() else None
     if program is None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.doctor.check import Check, Finding, failed, ok, skipped, warning
-from memory_tui.explain.wording import plural
+from memory_tui.core.formatting import plural
+from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
 from memory_tui.search.formulas import candidate_limit
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ _REBUILD = "Run memory-tui index --force; the notes are not touched."
 _AGAIN = "Mend what the provider names; memory-tui provider --test asks it again."
 
 
-def _whole(engine: Engine) -> Finding:
+def _whole(engine: Engine) -> CheckOutcome:
     problems = engine.queries.verify()
     if problems:
         return failed("; ".join(problems[:3]), "Delete it and run memory-tui index: it is made anew from the notes.")
     return ok(f"{engine.plan.index.name} was read from end to end.")
 
 
-def _fresh(engine: Engine) -> Finding:
+def _fresh(engine: Engine) -> CheckOutcome:
     status = engine.status()
     fresh = status.freshness
     pending = fresh.pending
@@ -48,7 +48,7 @@ def _fresh(engine: Engine) -> Finding:
     return ok(f"{said}.")
 
 
-def _vectors(engine: Engine) -> Finding:
+def _vectors(engine: Engine) -> CheckOutcome:
     status = engine.status()
     if status.requested_provider == "none":
         return skipped("Only words are searched, as asked.")
@@ -59,10 +59,10 @@ def _vectors(engine: Engine) -> Finding:
         return warning(
             f"{plural(missing, 'chunk')} of {status.chunks:,} have no vector: meaning cannot find them.", fix
         )
-    return ok(f"All {status.chunks:,} chunks have a vector of {status.vector['dims']} dimensions.")
+    return ok(f"All {status.chunks:,} chunks have a vector of {status.vector.dims} dimensions.")
 
 
-def _identity(engine: Engine) -> Finding:
+def _identity(engine: Engine) -> CheckOutcome:
     status = engine.status()
     if not status.model:
         return skipped("No provider has filled the index.")
@@ -75,7 +75,7 @@ def _identity(engine: Engine) -> Finding:
     return ok(f"The vectors are of {status.provider}, {status.model}.")
 
 
-def _remeasured(engine: Engine) -> Finding:
+def _remeasured(engine: Engine) -> CheckOutcome:
     found = engine.queries.remeasured()
     if found is None:
         return skipped("There is no vector to compare with.")
@@ -88,7 +88,7 @@ def _remeasured(engine: Engine) -> Finding:
     return ok(f"A chunk of {path} embedded anew is {cosine:.4f} like its stored vector.")
 
 
-def _finds_itself(engine: Engine) -> Finding:
+def _finds_itself(engine: Engine) -> CheckOutcome:
     sample = engine.queries.sample()
     if sample is None:
         return skipped("There is no chunk to look for.")
@@ -107,7 +107,7 @@ def _finds_itself(engine: Engine) -> Finding:
     return ok(f"The first words of {ref.path}:{ref.start_line} find it as number {place} ({trace.mode}).")
 
 
-def _writer(engine: Engine) -> Finding:
+def _writer(engine: Engine) -> CheckOutcome:
     from memory_tui.core import locks
 
     holder = locks.holder(engine.plan.index)
@@ -117,7 +117,7 @@ def _writer(engine: Engine) -> Finding:
     return ok(f"Process {holder.pid} writes the index since {since}; everybody can read it.")
 
 
-def _provider(engine: Engine) -> Finding:
+def _provider(engine: Engine) -> CheckOutcome:
     if engine.plan.provider == "none":
         return skipped("No provider is asked for.")
     who = engine.providers.who()
@@ -127,7 +127,7 @@ def _provider(engine: Engine) -> Finding:
     return state(who.sentence, who.next_step or _AGAIN)
 
 
-def _provider_call(engine: Engine) -> Finding:
+def _provider_call(engine: Engine) -> CheckOutcome:
     if engine.plan.provider == "none":
         return skipped("No provider is asked for.")
     began = time.perf_counter()
@@ -141,7 +141,7 @@ def _provider_call(engine: Engine) -> Finding:
     return ok(f"{probe['provider']} {probe['model']} embedded a text in {took:.0f} ms.")
 
 
-def _theirs(engine: Engine) -> Finding:
+def _theirs(engine: Engine) -> CheckOutcome:
     from memory_tui.openclaw import compare
 
     config, roots = engine.plan.config, engine.plan.roots
@@ -174,7 +174,7 @@ INDEX_CHECKS: tuple[Check, ...] = (
 _DATED = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})(?:-[^/]*)?\.md$")
 
 
-def _workspace(engine: Engine) -> Finding:
+def _workspace(engine: Engine) -> CheckOutcome:
     folder = engine.plan.roots.workspace
     if not os.access(folder, os.R_OK | os.X_OK):
         return failed(f"{folder} cannot be read.", "Change its permissions.")
@@ -185,7 +185,7 @@ def _workspace(engine: Engine) -> Finding:
     return ok(f"{folder} can be read and written.")
 
 
-def _there(engine: Engine) -> Finding:
+def _there(engine: Engine) -> CheckOutcome:
     rows = [row for row in engine.notes.files() if row.state != "left out"]
     if not rows:
         return failed(
@@ -195,7 +195,7 @@ def _there(engine: Engine) -> Finding:
     return ok(f"{plural(len(rows), 'note')}, {plural(sum(row.chunks for row in rows), 'chunk')}.")
 
 
-def _curated(engine: Engine) -> Finding:
+def _curated(engine: Engine) -> CheckOutcome:
     names = [path for path in ("MEMORY.md", "memory.md") if (engine.plan.roots.workspace / path).exists()]
     if len(names) == 2 and not (engine.plan.roots.workspace / names[0]).samefile(
         engine.plan.roots.workspace / names[1]
@@ -206,7 +206,7 @@ def _curated(engine: Engine) -> Finding:
     return ok(f"{names[0]} is there.")
 
 
-def _all_read(engine: Engine) -> Finding:
+def _all_read(engine: Engine) -> CheckOutcome:
     status = engine.status()
     bad, left = status.freshness.failed, status.freshness.left_out
     if bad:
@@ -216,20 +216,20 @@ def _all_read(engine: Engine) -> Finding:
         )
     if left:
         return warning(
-            f"{plural(len(left), 'path')} left out, for instance {left[0].path}: {left[0].detail}",
+            f"{plural(len(left), 'path')} left out, for instance {left[0].path}: {left[0].reason}",
             "memory-tui why-file PATH tells the rule.",
         )
     return ok("Every note could be read, and nothing is left out.")
 
 
-def _roots(engine: Engine) -> Finding:
-    missing = [item.path for item in engine.status().freshness.left_out if "missing root" in item.detail]
+def _roots(engine: Engine) -> CheckOutcome:
+    missing = [item.path for item in engine.status().freshness.left_out if item.rule == "missing root"]
     if missing:
         return warning(f"Not there: {', '.join(missing[:3])}.", "Mount it, or take it out of extraPaths or sources.")
     return ok(f"Every root is there ({1 + len(engine.plan.roots.extra)}).")
 
 
-def _dates(engine: Engine) -> Finding:
+def _dates(engine: Engine) -> CheckOutcome:
     tomorrow = (dt.datetime.fromtimestamp(engine.now(), dt.UTC) + dt.timedelta(days=1)).date()
     impossible, future = [], []
     for row in engine.notes.files():
@@ -262,7 +262,7 @@ NOTE_CHECKS: tuple[Check, ...] = (
 _DECAY = "query.hybrid.temporalDecay"
 
 
-def _configuration(engine: Engine) -> Finding:
+def _configuration(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     if config.path is None:
         return ok("There is no configuration; the defaults hold.")
@@ -274,7 +274,7 @@ def _configuration(engine: Engine) -> Finding:
     return ok(f"{config.path} is understood from end to end.")
 
 
-def _secrets(engine: Engine) -> Finding:
+def _secrets(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     keys = [entry.node.value for path, entry in config.entries.items() if path.endswith(".apiKey")]
     if config.path is None or not any(isinstance(key, str) for key in keys):
@@ -284,7 +284,7 @@ def _secrets(engine: Engine) -> Finding:
     return ok("The file with the key is readable for you alone.")
 
 
-def _keyword_gate(engine: Engine) -> Finding:
+def _keyword_gate(engine: Engine) -> CheckOutcome:
     settings = engine.plan.settings
     rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
     weight = settings.number("query.hybrid.textWeight")
@@ -300,7 +300,7 @@ def _keyword_gate(engine: Engine) -> Finding:
     return ok(f"A hit by words alone can score {weight:g}, over minScore {floor:g}.")
 
 
-def _forgetting(engine: Engine) -> Finding:
+def _forgetting(engine: Engine) -> CheckOutcome:
     settings = engine.plan.settings
     rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
     if not settings.on(f"{_DECAY}.enabled") or rules.age != "multiply":
@@ -317,7 +317,7 @@ def _forgetting(engine: Engine) -> Finding:
     )
 
 
-def _kept_fresh(engine: Engine) -> Finding:
+def _kept_fresh(engine: Engine) -> CheckOutcome:
     settings = engine.plan.settings
     on = [name for name in ("sync.watch", "sync.onSearch", "sync.onSessionStart") if settings.on(name)]
     if not on:
@@ -328,7 +328,7 @@ def _kept_fresh(engine: Engine) -> Finding:
     return ok(f"{', '.join(on)} keep the index fresh.")
 
 
-def _weights(engine: Engine) -> Finding:
+def _weights(engine: Engine) -> CheckOutcome:
     settings = engine.plan.settings
     vector, text = settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
     if vector == text == 0:
@@ -340,23 +340,23 @@ def _weights(engine: Engine) -> Finding:
     return ok(f"Meaning counts {vector:g}, words count {text:g}.")
 
 
-def _results(engine: Engine) -> Finding:
+def _results(engine: Engine) -> CheckOutcome:
     settings = engine.plan.settings
     results = settings.whole("query.maxResults")
-    looked_at = candidate_limit(
+    candidates = candidate_limit(
         results,
         settings.whole("query.hybrid.candidateMultiplier"),
         profiles.get(settings.word("profile")).fewest_candidates,
     )
-    if results > looked_at:
+    if results > candidates:
         return warning(
-            f"{results} results are asked for, and {looked_at} candidates a side are looked at.",
-            f"Ask for {looked_at} or fewer.",
+            f"{results} results are set, but each side proposes only {candidates} candidates.",
+            f"Set query.maxResults to {candidates} or less.",
         )
-    return ok(f"{plural(results, 'result')} of up to {looked_at} candidates a side.")
+    return ok(f"{plural(results, 'result')} of up to {candidates} candidates a side.")
 
 
-def _sessions(engine: Engine) -> Finding:
+def _sessions(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     asked = config.value("sources")
     if not isinstance(asked, tuple) or "sessions" not in asked:

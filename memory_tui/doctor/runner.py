@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.doctor import checks_machine, checks_memory
-from memory_tui.doctor.check import Check, Finding, Result, failed, skipped
+from memory_tui.doctor.check import Check, CheckOutcome, Result, failed, skipped
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -60,7 +60,7 @@ def examine(engine: Engine, checks: Sequence[Check] = CHECKS, deadline: float = 
     for check in left.values():
         yield Result(
             check,
-            Finding(
+            CheckOutcome(
                 "no answer",
                 f"Still running after {deadline:g} s.",
                 "Ask again; if it stays so, the provider or the disk hangs.",

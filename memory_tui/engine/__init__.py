@@ -1,6 +1,6 @@
 """The engine behind every front end: it opens a workspace, keeps its index fresh, answers queries.
 
-- batch_runner: The batch runner submits batch jobs, polls them, stores their vectors. -> BatchRunner
+- batch_runner: The batch runner follows batch jobs beside the syncs of an engine. -> BatchRunner
 - costs: The cost of an index run before it starts: texts, hosts, tokens, price. -> forecast
 - engine: The engine is the one object a front end holds: it opens a workspace, keeps its index, answers queries. ->
   Engine
@@ -13,6 +13,7 @@
 - root_watch: The root watch examines every root once a second. -> RootWatch
 - scanner: The scanner decides when the notes are scanned: in full, or only what the watcher named. -> Scanner
 - status: The status of a workspace: index, files, provider, why a file is in or out. -> status
+- watch_switch: The watch switch begins the watcher, examines it, begins it anew when it ended. -> WatchSwitch
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The batch runner submits batch jobs, polls them, stores their vectors.
+"""The batch runner follows batch jobs beside the syncs of an engine.
 
-It never occupies the writer for longer than a piece of results takes. Whoever closes leaves the jobs where they run;
-the index remembers them, and the next engine goes on. After two failures in a row texts are sent directly.
+Whoever closes leaves the jobs where they run; the index remembers them, and the next engine goes on.
 """
 
 from __future__ import annotations
@@ -10,38 +9,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.events import BatchNews, Event, Noticed
-from memory_tui.providers.failures import PASSING, ProviderFailure, State
+from memory_tui.core.events import Event, Noticed
 
 if TYPE_CHECKING:
-    from memory_tui.index.batch_jobs import Job, Terms
-    from memory_tui.index.embedding import Manner
+    from memory_tui.index.batch_jobs import BatchMachine, BatchTerms, JobResults, RunOnWriter
+    from memory_tui.index.embedding import EmbeddingMode
     from memory_tui.index.sync import SyncReport
     from memory_tui.providers.batch import BatchService
-    from memory_tui.providers.batch_format import JobStatus
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.protocol import Provider
 
-MOST_FAILURES = 2
-_DOWNLOADS = 3
 _JOIN_SECONDS = 0.2
-_DIRECTLY = "are sent directly"
-
-
-RunOnWriter = Callable[[Callable[..., Any]], Any]
-"""Calls a function with the write connection, on the writer's thread, and returns what it returns."""
-
-
-@dataclass(slots=True)
-class JobResults:
-    """What came of jobs since the last `join`: texts embedded, and texts that have to be sent directly."""
-
-    embedded: int = 0
-    left: int = 0
 
 
 def combined(report: SyncReport, rest: SyncReport) -> SyncReport:
@@ -67,66 +50,79 @@ class BatchRunner:
         on_writer: RunOnWriter,
         emit: Callable[[Event], None],
         send_rest: Callable[[], None],
-        manner: Callable[[Provider | None], Manner],
+        manner: Callable[[Provider | None], EmbeddingMode],
     ) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
         self.waiting = 0
         """Texts that wait for a job, as last seen."""
-        self._chain, self._on_writer, self._emit, self._send_rest = chain, on_writer, emit, send_rest
-        self._manner = manner
+        self._chain, self._on_writer, self._emit, self._send_rest, self._manner = (
+            chain,
+            on_writer,
+            emit,
+            send_rest,
+            manner,
+        )
+        self._stop = Stop()
+        self._machine: BatchMachine | None = None
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wanted = False
-        self._closing = threading.Event()
-        self._failures = 0
-        self._direct: set[str] = set()
-        self._ignored: set[int] = set()
-        self._downloads: dict[int, int] = {}
-        self._reported: dict[int, tuple[str, int, str]] = {}
-        self._results = JobResults()
 
-    def terms(self) -> Terms | None:
+    def terms(self) -> BatchTerms | None:
         """When a sync leaves texts to jobs; None where it never does."""
-        from memory_tui.index.batch_jobs import Terms
+        from memory_tui.index.batch_jobs import MOST_FAILURES, BatchTerms
         from memory_tui.providers import batch
 
-        service = self._chain.batches()
+        service, machine = self._chain.batches(), self._jobs()
         if service is None:
             return None
-        least = service.jobs.least if self._failures < MOST_FAILURES else sys.maxsize
-        return Terms(least, batch.MOST_LINES, batch.MOST_BYTES, frozenset(self._direct))
+        least = service.jobs.least if machine.failures < MOST_FAILURES else sys.maxsize
+        return BatchTerms(least, batch.MOST_LINES, batch.MOST_BYTES, frozenset(machine.direct))
 
     def start(self) -> None:
         """Follow the jobs there are, in the background, unless that is done already."""
         service = self._chain.batches()
         with self._lock:
             self._wanted = True
-            if service is None or self._closing.is_set() or self._thread is not None:
+            if service is None or self._stop.is_set() or self._thread is not None:
                 return
             self._thread = threading.Thread(target=self._run, args=(service,), name="engine-batch", daemon=True)
             self._thread.start()
 
     def join(self) -> JobResults:
-        """Wait until nothing is followed any more, or `close` is called; what came of it."""
-        while (thread := self._thread) is not None and not self._closing.is_set():
+        """Wait until nothing is followed any more, or `close` is called; what came of it since the last time."""
+        while (thread := self._thread) is not None and not self._stop.is_set():
             thread.join(_JOIN_SECONDS)
-        results, self._results = self._results, JobResults()
-        return results
+        return self._jobs().take_results()
 
     def close(self) -> None:
         """Begin nothing more; calls under way end when the chain is closed."""
-        self._closing.set()
+        self._stop.set()
 
-    # --- the thread ------------------------------------------------------------------------------------------------
+    def _jobs(self) -> BatchMachine:
+        # Made when it is first needed: it loads the index, which the start of an engine does without.
+        from memory_tui.index.batch_jobs import BatchMachine
+
+        with self._lock:
+            if self._machine is None:
+                self._machine = BatchMachine(self._on_writer, self._emit, self._stop, self._withheld, self._count)
+            return self._machine
+
+    def _withheld(self) -> bool:
+        return self._manner(self._chain.provider()).withheld
+
+    def _count(self, waiting: int) -> None:
+        self.waiting = waiting
 
     def _run(self, service: BatchService) -> None:
+        jobs = self._jobs()
         try:
             while self._take_request():
-                while self._round(service) and (self.resident or service.jobs.wait):
-                    service.wait(self._poll_pause(service))
-                if self.resident and self._results.left:
-                    self._results.left = 0
+                while jobs.round(service) and (self.resident or service.jobs.wait):
+                    service.wait(jobs.pause(service))
+                if self.resident and jobs.results.left:
+                    jobs.results.left = 0
                     self._send_rest()
         except Cancelled:
             return
@@ -144,165 +140,3 @@ class BatchRunner:
             if not wanted:
                 self._thread = None
         return wanted
-
-    def _round(self, service: BatchService) -> bool:
-        """Submit what may be submitted and look at what runs, once; whether something is left to do later."""
-        running = [job for job in self._open(service) if job.remote_id]
-        for job in [job for job in self._open(service) if not job.remote_id]:
-            if self._failures >= MOST_FAILURES:
-                self._drop(job)
-            elif len(running) < service.jobs.concurrency and self._submit(service, job):
-                running.append(job)
-        for job in [job for job in self._open(service) if job.remote_id]:
-            self._poll(service, job)
-        return bool(self._open(service))
-
-    def _open(self, service: BatchService) -> list[Job]:
-        from memory_tui.index import batch_jobs
-
-        if self._closing.is_set():
-            raise Cancelled
-        found: list[Job] = self._on_writer(lambda store: batch_jobs.jobs(store, service.space))
-        self.waiting = sum(job.texts for job in found)
-        return [job for job in found if (job.remote_id or job.ours) and job.id not in self._ignored]
-
-    def _poll_pause(self, service: BatchService) -> float:
-        from memory_tui.providers.batch import pause
-
-        newest = max((job.submitted_at for job in self._open(service)), default=0.0)
-        waited = service.settings.clock.now() - newest if newest else 0.0
-        return pause(service.jobs.poll_seconds, waited)
-
-    # --- submitting ------------------------------------------------------------------------------------------------
-
-    def _submit(self, service: BatchService, job: Job) -> bool:
-        """Send a job off; whether it runs now."""
-        from memory_tui.index import batch_jobs
-
-        withheld = self._manner(self._chain.provider()).withheld
-        texts: list[tuple[str, str]] = self._on_writer(lambda store: batch_jobs.texts(store, job, withheld=withheld))
-        if not texts:
-            self._drop(job)
-            return False
-        try:
-            file_id = job.file_id
-            remote_id = service.find(file_id) if file_id else ""
-            if not remote_id:
-                if not file_id:
-                    file_id = service.upload(texts)
-                    self._on_writer(lambda store: batch_jobs.uploaded(store, job, file_id))
-                remote_id = service.create(file_id)
-        except ProviderFailure as failure:
-            self._not_submitted(job, failure)
-            return False
-        self._on_writer(lambda store: batch_jobs.submitted(store, job, remote_id, service.settings.clock.now()))
-        self._news(job._replace(remote_id=remote_id), "submitted", 0, f"to the batch service of {service.label}")
-        return True
-
-    def _not_submitted(self, job: Job, failure: ProviderFailure) -> None:
-        """Count a failure. What may have been made is looked for in the next round; otherwise texts go directly."""
-        from memory_tui.index import batch_jobs
-        from memory_tui.providers.batch import UNSURE
-
-        unsupported = failure.state is State.UNKNOWN_MODEL and not job.file_id
-        self._failures += MOST_FAILURES if unsupported else 1
-        self._news(job, "failed", 0, failure.message)
-        if job.file_id and failure.state not in UNSURE:
-            # An earlier process sent the file, which may be gone by now.
-            self._on_writer(lambda store: batch_jobs.uploaded(store, job, ""))
-        elif failure.state not in UNSURE or self._failures >= MOST_FAILURES:
-            self._drop(job)
-
-    # --- polling ---------------------------------------------------------------------------------------------------
-
-    def _poll(self, service: BatchService, job: Job) -> None:
-        try:
-            look = service.status(job.remote_id)
-            if look.phase == "running" and self._overdue(service, job):
-                look = self._cancelled(service, job)
-        except ProviderFailure as failure:
-            self._poll_failed(job, failure)
-            return
-        if look.phase == "running":
-            self._news(job, "running", look.done, "", look.total)
-        else:
-            self._end(service, job, look)
-
-    def _overdue(self, service: BatchService, job: Job) -> bool:
-        return service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds
-
-    def _cancelled(self, service: BatchService, job: Job) -> JobStatus:
-        """The job after it was cancelled: it may have results."""
-        late = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
-        try:
-            service.cancel(job.remote_id)
-        except ProviderFailure as failure:
-            late = f"{late}, and could not be ended: {failure.message}"
-        look = service.status(job.remote_id)
-        return look if look.phase != "running" else replace(look, phase="cancelled", why=late)
-
-    def _poll_failed(self, job: Job, failure: ProviderFailure) -> None:
-        if failure.state is State.UNKNOWN_MODEL:
-            self._failures += 1
-            self._news(job, "failed", 0, f"{failure.message} Its texts {_DIRECTLY}.")
-            self._drop(job)
-        elif failure.state in PASSING:
-            self._news(job, "running", 0, failure.message)
-        else:
-            self._ignored.add(job.id)
-            self._news(job, "failed", 0, f"{failure.message} {failure.next_step} The job goes on and is remembered.")
-
-    def _end(self, service: BatchService, job: Job, look: JobStatus) -> None:
-        """Store what a job that has ended brought; what it did not is sent directly."""
-        from memory_tui.index import batch_jobs
-
-        got, errors, why = 0, list[str](), look.why
-        try:
-            for piece in service.fetch(look, job.identity.dims):
-                got += self._on_writer(lambda store, vectors=piece.vectors: batch_jobs.keep(store, job, vectors))
-                errors += list(piece.errors.values())[:1]
-        except ProviderFailure as failure:
-            if self._fetch_later(job, failure):
-                return
-            why = failure.message
-        self._results.embedded += got
-        left = self._drop(job)
-        if left is None:
-            return
-        well = look.phase == "completed" and got > 0
-        self._failures = 0 if well else self._failures + 1
-        kept = service.discard((job.file_id, *look.files))
-        rest = f"{left:,} texts came back without a vector and {_DIRECTLY}" if left else ""
-        why = why or next(iter(errors), "" if well else f"the job ended as {look.phase}")
-        self._news(job, "done" if well else "failed", got, "; ".join(filter(None, (rest, why, kept))))
-
-    def _fetch_later(self, job: Job, failure: ProviderFailure) -> bool:
-        """Whether results that could not be fetched may be fetched in a later round, or by a later engine."""
-        tries = self._downloads[job.id] = self._downloads.get(job.id, 0) + 1
-        if failure.state is State.BROKEN:
-            self._ignored.add(job.id)
-        elif failure.state not in PASSING or tries >= _DOWNLOADS:
-            return False
-        self._news(job, "running", 0, f"{failure.message} {failure.next_step}")
-        return True
-
-    def _drop(self, job: Job) -> int | None:
-        """Forget a job; how many texts still waited for it, or None when another process has finished it.
-
-        They are sent directly from now on.
-        """
-        from memory_tui.index import batch_jobs
-
-        left: list[str] | None = self._on_writer(lambda store: batch_jobs.forget(store, job))
-        if left is None:
-            return None
-        self._direct.update(left)
-        self._results.left += len(left)
-        return len(left)
-
-    def _news(self, job: Job, stage: Any, done: int, detail: str, total: int = 0) -> None:  # noqa: ANN401
-        """Report what happened, unless it is what was reported last."""
-        news = (stage, done, detail)
-        if self._reported.get(job.id) != news:
-            self._reported[job.id] = news
-            self._emit(BatchNews(time.time(), job.remote_id, stage, done, total or job.texts, detail))

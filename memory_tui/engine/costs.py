@@ -15,7 +15,7 @@ from memory_tui.index.sync import recipe_of
 from memory_tui.index.sync_run import cut
 from memory_tui.plan import Plan
 from memory_tui.providers import prices
-from memory_tui.providers.chain_member import Outlook
+from memory_tui.providers.chain_member import ProviderPreview
 from memory_tui.providers.protocol import Identity
 from memory_tui.workspace import roots
 from memory_tui.workspace.scan import Scan
@@ -69,7 +69,7 @@ class Forecast:
     unreadable: tuple[tuple[str, str], ...]
 
 
-def forecast(plan: Plan, store: Store, seen: Scan, outlook: Outlook) -> Forecast:
+def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> Forecast:
     """Read and cut every note, look up what is cached, and look for secrets; seconds for ten thousand chunks."""
     unreadable: list[tuple[str, str]] = []
     texts: dict[str, str] = {}
@@ -77,27 +77,27 @@ def forecast(plan: Plan, store: Store, seen: Scan, outlook: Outlook) -> Forecast
     secret: set[str] = set()
     files = chunks = 0
     withholding = plan.settings.on("remote.withholdSecrets")
-    for note in _cut(plan, seen, outlook, unreadable):
+    for note in _cut(plan, seen, preview, unreadable):
         files += 1
         for chunk in note.chunks:
             chunks += not chunk.occurrence
             texts[chunk.hash] = chunk.text
-            if outlook.elsewhere and not chunk.occurrence and (kinds := secret_finder.kinds(chunk.text)):
+            if preview.elsewhere and not chunk.occurrence and (kinds := secret_finder.kinds(chunk.text)):
                 flagged.append(Flagged(note.path, chunk.start_line, chunk.end_line, kinds))
                 secret.add(chunk.hash)
-    cached = store.known_hashes(outlook.provider, outlook.model, outlook.key, list(texts))
-    waiting = batch_jobs.sent(store, (outlook.provider, outlook.model, outlook.key)) & (texts.keys() - cached)
-    passed_over = cached | waiting | embedding.known_rejected(store, outlook.identity, list(texts))
+    cached = store.known_hashes(preview.provider, preview.model, preview.key, list(texts))
+    waiting = batch_jobs.sent(store, (preview.provider, preview.model, preview.key)) & (texts.keys() - cached)
+    passed_over = cached | waiting | embedding.known_rejected(store, preview.identity, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
     count = sum(map(prices.tokens, send))
-    each = _per_million(outlook)
+    each = _per_million(preview)
     return Forecast(
-        provider=outlook.provider,
-        model=outlook.model,
-        host=outlook.host,
-        elsewhere=outlook.elsewhere,
-        agreed=outlook.agreed,
+        provider=preview.provider,
+        model=preview.model,
+        host=preview.host,
+        elsewhere=preview.elsewhere,
+        agreed=preview.agreed,
         files=files,
         chunks=chunks,
         cached=len(cached),
@@ -115,8 +115,8 @@ def forecast(plan: Plan, store: Store, seen: Scan, outlook: Outlook) -> Forecast
     )
 
 
-def _cut(plan: Plan, seen: Scan, outlook: Outlook, unreadable: list[tuple[str, str]]) -> Iterator[NewFile]:
-    recipe = recipe_of(plan.roots, plan.settings, outlook.identity, outlook.max_input_bytes)
+def _cut(plan: Plan, seen: Scan, preview: ProviderPreview, unreadable: list[tuple[str, str]]) -> Iterator[NewFile]:
+    recipe = recipe_of(plan.roots, plan.settings, preview.identity, preview.max_input_bytes)
     for found in seen.found:
         try:
             yield cut(roots.read(found), found.source, recipe, time.time())
@@ -144,11 +144,16 @@ class Estimate:
 
 
 def estimate(
-    plan: Plan, store: Store, seen: Scan, outlook: Outlook | None, identity: Identity | None, speed: float | None = None
+    plan: Plan,
+    store: Store,
+    seen: Scan,
+    preview: ProviderPreview | None,
+    identity: Identity | None,
+    speed: float | None = None,
 ) -> Estimate:
     """What making the index of the notes of `seen` anew costs, without reading them.
 
-    `outlook` is of the provider that would embed, None without one; `identity` is the space of its vectors, as far as
+    `preview` is of the provider that would embed, None without one; `identity` is the space of its vectors, as far as
     that is known; `speed` is in texts a second, as last measured. Vectors in the cache are used again.
     """
     size = sum(note.size for note in seen.found)
@@ -161,13 +166,13 @@ def estimate(
         if same_cut
         else sum(max(1, -(-note.size // step)) for note in seen.found)
     )
-    embeds = outlook is not None and outlook.agreed
+    embeds = preview is not None and preview.agreed
     reused = store.reusable(identity) if same_cut and identity else 0
     to_embed = max(0, chunks - reused) if embeds else 0
     characters = size // max(1, chunks) + overlap * prices.CHARACTERS_A_TOKEN
     count = to_embed * characters // prices.CHARACTERS_A_TOKEN
-    rate = speed or _EMBEDDED_PER_SECOND.get(outlook.provider if outlook else "", _REMOTE_PER_SECOND)
-    each = _per_million(outlook) if outlook else 0.0
+    rate = speed or _EMBEDDED_PER_SECOND.get(preview.provider if preview else "", _REMOTE_PER_SECOND)
+    each = _per_million(preview) if preview else 0.0
     return Estimate(
         len(seen.found),
         size,
@@ -177,10 +182,10 @@ def estimate(
         size / _CUT_PER_SECOND + to_embed / rate,
         speed is not None,
         None if each is None else each * count / 1e6,
-        outlook.model if outlook else "",
+        preview.model if preview else "",
     )
 
 
-def _per_million(outlook: Outlook) -> float | None:
+def _per_million(preview: ProviderPreview) -> float | None:
     """US dollars for a million tokens; 0 where no text leaves this machine, None where the price is not known."""
-    return prices.per_million(outlook.provider, outlook.model, outlook.host) if outlook.elsewhere else 0.0
+    return prices.per_million(preview.provider, preview.model, preview.host) if preview.elsewhere else 0.0

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memory_tui.curate.curator import Curator
-    from memory_tui.engine.status import FileRow, FileVerdict, Note, Status
+    from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
     from memory_tui.inbox.decisions import Decisions
     from memory_tui.inbox.entries import Suggestion
     from memory_tui.inbox.examine import Tell
@@ -62,11 +62,11 @@ class Notes:
         """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
         return shown(self._plan().roots, path)
 
-    def get(self, path: str, start: int = 1, lines: int | None = None) -> Note:
+    def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
         """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""
         from memory_tui.engine import status
 
-        return status.note(note(self._plan().roots, path), start, lines)
+        return status.note_lines(note(self._plan().roots, path), start, lines)
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""
@@ -211,18 +211,16 @@ class Engine:
         """The whole state, computed now; `deep` embeds one text with the provider."""
         from memory_tui.engine import status
 
-        probe = self.providers.chain.probe() if deep else None
+        probe = self.providers.probe() if deep else None
         indexer = self.indexer
 
         def read(store: Store) -> Status:
             began = time.monotonic()
-            indexer.index_changes.mark_known(store)
-            seen = reachable(self.plan.roots, store.settled())
+            seen = reachable(self.plan.roots, store.known().settled)
             freshness, supplied = indexer.freshness(store, seen), self.providers.supplied(store)
             found = status.status(
                 self.plan,
                 store,
-                seen,
                 freshness,
                 roots=indexer.root_watch.states(),
                 watching=(indexer.watcher.on, indexer.watcher.detail),

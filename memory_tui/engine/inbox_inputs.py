@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from memory_tui.core.errors import Unreadable
 from memory_tui.curate import budget
 from memory_tui.hosts import claude_code
-from memory_tui.inbox.entries import Note
-from memory_tui.inbox.examine import View
+from memory_tui.inbox.checks import InboxInputs
+from memory_tui.inbox.entries import DatedNote
 from memory_tui.recalls import recall_log
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
-    from memory_tui.inbox.examine import Chunks
+    from memory_tui.inbox.checks import Chunks
     from memory_tui.plan import Plan
 
 _FEWEST_RECALLS = 20
@@ -26,7 +26,7 @@ _FEWEST_DAYS = 14.0
 _DAY_SECONDS = 86_400.0
 
 
-def view(plan: Plan, now: float, chunks: Chunks | None) -> View:
+def view(plan: Plan, now: float, chunks: Chunks | None) -> InboxInputs:
     """Everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
     workspace = os.path.realpath(plan.roots.workspace)
 
@@ -35,19 +35,19 @@ def view(plan: Plan, now: float, chunks: Chunks | None) -> View:
         return real.startswith(workspace + os.sep) and os.path.lexists(real)
 
     notes = tuple(_notes(plan.roots))
-    return View(
+    return InboxInputs(
         notes, dt.datetime.fromtimestamp(now).astimezone().date(), exists, chunks, _over(plan, notes), _recalled(plan)
     )
 
 
-def host_of(plan: Plan, path: str) -> budget.Host:
+def host_of(plan: Plan, path: str) -> budget.HostLimit:
     """Who reads a curated note into its sessions: Claude Code its own, OpenClaw any other."""
     if claude_code.is_auto_memory(plan.roots.workspace / path):
         return budget.CLAUDE_CODE
     return budget.hosts(plan.config)[0]
 
 
-def _over(plan: Plan, notes: tuple[Note, ...]) -> dict[str, tuple[int, int]]:
+def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]]:
     """The lines of curated notes that no session reads."""
     found = {}
     for note in notes:
@@ -59,12 +59,12 @@ def _over(plan: Plan, notes: tuple[Note, ...]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _notes(roots: Roots) -> Iterator[Note]:
+def _notes(roots: Roots) -> Iterator[DatedNote]:
     for found in scan(roots).found:
         if found.source != "memory":
             continue
         try:
-            yield Note(found.path, notes.read(found).text, shown_day(found.path))
+            yield DatedNote(found.path, notes.read(found).text, shown_day(found.path))
         except Unreadable:
             # The list of files says so; there is nothing to suggest about what nobody can read.
             continue

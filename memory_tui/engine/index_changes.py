@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,14 +27,28 @@ class IndexChanges:
     def __init__(self, path: Callable[[], Path]) -> None:
         self._path = path
         self._readers = Readers()
+        self._lock = threading.Lock()
         self._known: Mark | None = None
         self.cost = 0.0
         """How many seconds it last took to find out everything about it."""
         self._due = 0.0
 
+    def begin(self, store: Store | None) -> None:
+        """Before the first read: whatever becomes of `store` (None: there is no index) from now on is a change.
+
+        Later reads are no reason to count it as known: what an earlier one read would stay as it was.
+        """
+        with self._lock:
+            if self._known is None:
+                self._known = _mark(store)
+
     def mark_known(self, store: Store) -> None:
-        """What `store` holds now is known."""
+        """This process wrote what `store` holds, and told so itself: that is no change by another one."""
         self._known = _mark(store)
+
+    def differs(self, store: Store) -> bool:
+        """Whether another process wrote `store` since anything was known of it."""
+        return self._known is not None and self._known != _mark(store)
 
     def changed(self) -> bool:
         """Whether the index is not what it was known to be; True once for each change. One query.

@@ -16,6 +16,7 @@ from os.path import normpath
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.core import locks
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import (
     Cancelled,
     IndexBusy,
@@ -41,7 +42,8 @@ from memory_tui.engine.index_changes import IndexChanges
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answers
 from memory_tui.engine.root_watch import RootWatch
-from memory_tui.engine.scanner import EngineClock, Scanner, Stops
+from memory_tui.engine.scanner import EngineClock, Scanner
+from memory_tui.engine.watch_switch import WatchSwitch
 from memory_tui.index.connections import Writer
 from memory_tui.providers.chain import NONE
 from memory_tui.search.trace import Notice, Unsearchable
@@ -75,6 +77,8 @@ class FreshnessCheck:
         """What the last comparison found."""
         self._plan = plan
         self._chain = chain
+        self._lost = False
+        """Whether the provider that an index would be made with does not answer."""
         self._at = 0.0
         self._cost = 0.0
 
@@ -97,7 +101,7 @@ class FreshnessCheck:
         has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
         wanted = syncing.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
         rebuild = schema.differences(has, wanted) if has and wanted else ()
-        every = seen or reachable(roots, None if rebuild else store.settled())
+        every = seen or reachable(roots, None if rebuild else store.known().settled)
         if rebuild and every.quiet:
             every = reachable(roots)
         found = compare(
@@ -112,6 +116,7 @@ class FreshnessCheck:
             [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
             + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
         )
+        self._lost = who_answers(store, self._chain, settings).standing in ("failed", "fallback failed")
         self.last, self._at = found, time.monotonic()
         if seen is None:
             self._cost = self._at - began
@@ -150,8 +155,11 @@ class FreshnessCheck:
             found.append(
                 Notice(
                     "rebuild",
-                    f"The index was made otherwise ({'; '.join(seen.rebuild)}); it answers until a new one is whole.",
-                    "Run memory-tui index.",
+                    f"Index settings changed ({'; '.join(seen.rebuild)}). The old index is used until the rebuild "
+                    "finishes.",
+                    "It is rebuilt when the provider answers; memory-tui provider --test asks it now."
+                    if self._lost
+                    else "Run memory-tui index.",
                 )
             )
         return tuple(found)
@@ -175,8 +183,6 @@ class Indexer:
     """The index of one plan, kept as its files are; `emit` hears of everything that happens until `close`."""
 
     def __init__(self, plan: Plan, chain: Chain, approvals: Consents, emit: Callable[[Event], None]) -> None:
-        from memory_tui.index.watch import Watching
-
         self.made_for_query = False
         """Whether the index was made for the question that is asked next."""
         self.freshness_check = FreshnessCheck(plan, chain)
@@ -196,13 +202,13 @@ class Indexer:
         self._listener = emit
         self.opener = IndexOpener(plan, self._notice)
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
-        self._paused, self._yield = threading.Event(), threading.Event()
-        self._stop = Stops(self.writer.closing, self._paused, self._yield)
+        self._paused, self._yield = Stop(), Stop()
+        self._stop = Stop(self.writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
         self.batches = BatchRunner(
             chain, self.on_writer, self._emit, lambda: self.request_sync("batch"), self._provider.manner
         )
-        self.watcher = Watching(plan, lambda named: self.request_sync("watch", named=named), self._emit)
+        self.watcher = WatchSwitch(plan, lambda named: self.request_sync("watch", named=named), self._emit)
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.index_changes = IndexChanges(lambda: self.opener.path)
         self._scanner = Scanner(plan.roots)
@@ -226,7 +232,7 @@ class Indexer:
 
     def start(self) -> None:
         """Begin to work in the background: index what changed, then watch."""
-        self.batches.resident = True
+        self.batches.resident = self.opener.resident = True
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
         else:
@@ -251,6 +257,7 @@ class Indexer:
         self.writer.close(_GOODBYE_SECONDS)
         self.root_watch.join(_GOODBYE_SECONDS)
         self._keeping.close()
+        self.opener.leave()
 
     # --- the writer ------------------------------------------------------------------------------------------------
 
@@ -320,7 +327,9 @@ class Indexer:
     def written_elsewhere(self) -> bool:
         """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
-        return (who is not None and not who.ours) or (self._keeping.refused and not self.index_changes.begun())
+        return (who is not None and not who.is_this_process) or (
+            self._keeping.refused and not self.index_changes.begun()
+        )
 
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
@@ -410,7 +419,7 @@ class Indexer:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
             self._sync_wanted = False
-        if reason in AUTOMATIC and (self.paused or not self._keeping.ours()):
+        if reason in AUTOMATIC and (self.paused or not self._keeping.leads()):
             self._compare_only(store)
             return
         self._check_paused()
@@ -420,10 +429,16 @@ class Indexer:
             self._retry_later = True
             raise
 
+    def _compare_again(self, store: Store) -> None:
+        """Compare because another process writes; it takes its share of the time for as long as that does."""
+        began = time.monotonic()
+        self._compare_only(store)
+        self.index_changes.cost = max(self.index_changes.cost, time.monotonic() - began)
+
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""
         before = self.freshness_check.last
-        now = self.freshness(store, reachable(self._plan.roots, store.settled()))
+        now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
         if before is None or (now.fresh, now.stale, now.left_out) != (before.fresh, before.stale, before.left_out):
             self._emit(NotesChanged(time.time()))
 
@@ -442,6 +457,9 @@ class Indexer:
         fresh = self.freshness(store, seen)
         try:
             with locks.wait_for(store.path, self._stop):
+                if self.index_changes.differs(store):
+                    # Written by another process since: what this sync finds done already is news all the same.
+                    self._emit(IndexChanged(time.time()))
                 report = self._provider.run(
                     store,
                     self._stop,
@@ -461,6 +479,8 @@ class Indexer:
                         manner,
                     ),
                 )
+                # Under the lock, so that nothing counts as known that another process writes next.
+                self.index_changes.mark_known(store)
         finally:
             self.progress, self._synced = None, time.monotonic()
         self.last_sync = report
@@ -474,7 +494,6 @@ class Indexer:
             del seen, fresh
             fresh = self.freshness(store, self._scanner.rescan(store))
         self._scanner.rely_on_last(store, fresh)
-        self.index_changes.mark_known(store)
         who = who_answers(store, self._chain, self._plan.settings)
         self._emit(
             ProviderChanged(
@@ -507,6 +526,9 @@ class Indexer:
         try:
             if self.writer.wait_idle(0) and self.index_changes.changed():
                 self._emit(IndexChanged(time.time()))
+                if self.freshness_check.unsearchable:
+                    # What waited may be indexed now, and answers must not go on to say that it waits.
+                    self.writer.submit(self._compare_again)
             if reason := self._due():
                 self.request_sync(reason)
         except IndexUnavailable as error:
@@ -530,7 +552,7 @@ class Indexer:
         if not self.opener.path.exists():
             return "lost" if self.opener.opened else ""
         if self._keeping.refused:
-            return "takeover" if self._keeping.ours() else ""
+            return "takeover" if self._keeping.leads() else ""
         if self._retry_later and locks.living(self.opener.path) is None:
             self._retry_later = False
             return "takeover"

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from memory_tui.core import locks
 from memory_tui.core.errors import IndexBusy, IndexDamaged
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memory_tui.index import integrity
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
+
+_OLD_SECONDS = 86_400
+"""After this a temporary index is of no use: the notes have changed, and its process is gone."""
 
 
 class IndexOpener:
@@ -25,6 +30,8 @@ class IndexOpener:
         """Where the index is; another folder than planned when that one cannot be written."""
         self.notices: list[str] = []
         self.opened = False
+        self.resident = False
+        """Whether this process keeps the index for as long as it runs, as app or server."""
         self._plan = plan
         self._emit = emit
         self._last: tuple[int, int] | None = None
@@ -59,6 +66,29 @@ class IndexOpener:
         if whole and not moved and not self._shared():
             integrity.put(store.path, self._sealed)
         self._sealed = None
+
+    def leave(self) -> None:
+        """Remove the temporary index that this process kept; nobody uses it any more.
+
+        A command leaves it to the next one, and vectors that may have cost money stay: `_sweep` finds those.
+        """
+        from memory_tui.index import index_file
+        from memory_tui.providers import registry
+
+        bought = self._plan.provider == "auto" or registry.sends(self._plan.provider)
+        if self.resident and self.opened and not bought:
+            self._remove([self.path] if index_file.is_temporary(self.path) else [])
+
+    def _remove(self, temporary: Iterable[Path]) -> None:
+        """Remove temporary indexes that no process keeps or writes."""
+        from memory_tui.index import index_file
+
+        for path in temporary:
+            try:
+                if not _held_elsewhere(path):
+                    index_file.remove_temporary(path)
+            except OSError as error:
+                self._emit(f"The temporary index {path} cannot be removed: {error.strerror}.")
 
     def condemn(self, error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store], None]:
         """A job for the writer that has the file `met` (device, inode) moved aside, in which a reader met damage."""
@@ -120,17 +150,23 @@ class IndexOpener:
         return ""
 
     def _sweep(self) -> None:
-        """Remove the oldest of what was moved aside, once for each engine, and say so."""
-        from memory_tui.index import integrity
+        """Remove the oldest of what was moved aside, once for each engine, and say so; temporary indexes, silently.
 
-        if not self.opened:
-            for text in integrity.sweep(self.path, time.time()):
-                self._emit(text)
+        Those are the ones that stood for this index, which has its own place again, and old ones.
+        """
+        from memory_tui.index import index_file, integrity
+
+        if self.opened:
+            return
+        for text in integrity.sweep(self.path, time.time()):
+            self._emit(text)
+        if not index_file.is_temporary(self.path):
+            self._remove(index_file.displaced(self._plan.index))
+        self._remove(path for path in _old(time.time()) if path != self.path)
 
     def _shared(self) -> bool:
         """Whether another process has the index open to keep or to write it."""
-        others = (locks.living(self.path, "keeper"), locks.living(self.path))
-        return any(who is not None and not who.ours for who in others)
+        return _held_elsewhere(self.path)
 
     def _move_aside(self, why: str) -> None:
         from memory_tui.index import index_file
@@ -150,3 +186,20 @@ class IndexOpener:
     def _report(self, text: str) -> None:
         self.notices.append(text)
         self._emit(text)
+
+
+def _held_elsewhere(index: Path) -> bool:
+    """Whether another process has `index` open to keep or to write it."""
+    others = (locks.living(index, "keeper"), locks.living(index))
+    return any(who is not None and not who.is_this_process for who in others)
+
+
+def _old(now: float) -> Iterator[Path]:
+    """Temporary indexes that were not written for a day before `now` (epoch seconds)."""
+    from memory_tui.index import index_file
+
+    for folder in index_file.temporary_folders():
+        for path in folder.glob("*.sqlite"):
+            sides = [side.stat().st_mtime for side in folder.glob(f"{path.name}*") if side.exists()]
+            if sides and now - max(sides) > _OLD_SECONDS:
+                yield path

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memory_tui.core import secret_finder
 from memory_tui.core.errors import ConsentUnsaved, ProviderError, SettingError
 from memory_tui.plan import NAMED
-from memory_tui.providers.chain import Fallback, LastFailure
-from memory_tui.providers.chain_member import Link
-from memory_tui.providers.failures import state_of
+from memory_tui.providers.chain import Fallback
+from memory_tui.providers.chain_member import ChainMember
+from memory_tui.providers.failures import LastFailure, state_of
+from memory_tui.providers.provider_options import on_this_machine
 from memory_tui.providers.serving import Who, who
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.roots import scan
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memory_tui.approval import Agreement, Consents
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
     from memory_tui.engine.costs import Estimate, Forecast
     from memory_tui.engine.status import Supplied
-    from memory_tui.index.embedding import Manner
+    from memory_tui.index.embedding import EmbeddingMode
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
-    from memory_tui.index.sync_run import Stop
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.chain_member import LinkState
+    from memory_tui.providers.chain_member import MemberState
     from memory_tui.providers.protocol import Provider
 
 _FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
@@ -54,7 +55,9 @@ class SyncProvider:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
-    def run(self, store: Store, stop: Stop, sync: Callable[[Provider | None, str, Manner], SyncReport]) -> SyncReport:
+    def run(
+        self, store: Store, stop: Stop, sync: Callable[[Provider | None, str, EmbeddingMode], SyncReport]
+    ) -> SyncReport:
         """Call `sync` with who makes the vectors, why nobody does, and how texts get there; again with who takes over
         when that one fails. What was never indexed is so by words first, when the provider has to be asked for more.
         """
@@ -77,12 +80,13 @@ class SyncProvider:
             self._hits = cache_hits(store)
             if (record := recorded(store)) is not None:
                 self._chain.resume(record)
+            if (failure := recorded_failure(store)) is not None:
+                self._chain.remember(failure, leave=self._plan.once)
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
             embedding.forget(store)
-        self._chain.reconsider()
         provider = self._chain.proven(store.identity())
-        if isinstance(provider, Link) and provider.remote and self._plan.provider_origin == NAMED:
+        if isinstance(provider, ChainMember) and provider.remote and self._plan.provider_origin == NAMED:
             self._remember(provider)
         return provider
 
@@ -90,12 +94,12 @@ class SyncProvider:
         """Why there is no `provider` although one was chosen; empty while there is one."""
         return "" if provider else str(self._chain.error or "")
 
-    def manner(self, provider: Provider | None) -> Manner:
+    def manner(self, provider: Provider | None) -> EmbeddingMode:
         """How texts get to `provider`."""
         from memory_tui.index.embedding import HERE, SERVER, SLOW
 
-        if not isinstance(provider, Link) or not provider.host:
-            return SLOW if isinstance(provider, Link) and provider.name == "local" else HERE
+        if not isinstance(provider, ChainMember) or not provider.host:
+            return SLOW if isinstance(provider, ChainMember) and provider.name == "local" else HERE
         return replace(SERVER, withheld=provider.remote and self._plan.settings.on("remote.withholdSecrets"))
 
     def moved_from(self, provider: Provider | None) -> bool:
@@ -134,12 +138,19 @@ class SyncProvider:
     def _failure(self) -> LastFailure | None:
         """Why the provider in use gives no vectors now; None while it does."""
         error = self._chain.error
-        link = next((link for link in self._chain.links() if link.state in ("failing", "paused")), None)
-        if error is None or link is None:
+        member = next((member for member in self._chain.members() if member.state in ("failing", "paused")), None)
+        if error is None or member is None:
             return None
-        at = link.failed_at or self._chain.settings.clock.now()
+        at = member.failed_at or self._chain.settings.clock.now()
         return LastFailure(
-            link.name, link.model, link.host, state_of(error).value, error.message, error.next_step, at, link.next_try
+            member.name,
+            member.model,
+            member.host,
+            state_of(error).value,
+            error.message,
+            error.next_step,
+            at,
+            member.next_try,
         )
 
     def stop(self) -> None:
@@ -148,10 +159,10 @@ class SyncProvider:
             if self._timer is not None:
                 self._timer.cancel()
 
-    def _remember(self, link: Link) -> None:
+    def _remember(self, member: ChainMember) -> None:
         """`--provider NAME` was a person's word; it holds from now on."""
         try:
-            self._consents.agree(link.name, link.host, NAMED)
+            self._consents.agree(member.name, member.host, NAMED)
         except ConsentUnsaved as error:
             self._notice(f"{error.message} {error.next_step}")
 
@@ -207,10 +218,15 @@ def cache_hits(store: Store) -> int:
 
 def withheld_question(provider: Provider, query: str, settings: Settings) -> Notice | None:
     """Why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
-    if not isinstance(provider, Link) or not provider.remote or not settings.on("remote.withholdSecrets"):
+    if not isinstance(provider, ChainMember) or not provider.remote or not settings.on("remote.withholdSecrets"):
         return None
-    # Every pattern wants a digit, or quotes after a label; looking for those spares most questions the scanner.
-    if not any(sign.isdigit() or sign in "\"'`" for sign in query) or not (kinds := secret_finder.kinds(query)):
+    # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
+    if not any(sign.isdigit() or sign in "\"'`" for sign in query):
+        return None
+    from memory_tui.core import secret_finder
+
+    kinds = secret_finder.kinds(query)
+    if not kinds:
         return None
     return Notice(
         "provider",
@@ -244,21 +260,25 @@ class Providers:
         self._changed = changed
         self._speed = speed
 
-    def links(self) -> tuple[LinkState, ...]:
+    def members(self) -> tuple[MemberState, ...]:
         """Every provider that was looked at, in order, with its state; asks nobody."""
         self.chain.provider()
-        return self.chain.links()
+        return self.chain.members()
 
     def fallback(self) -> Fallback | None:
         """What took the place of the first choice: in this engine, else when the index was last made."""
         with self._reader() as store:
             return fallback_in(store, self.chain)
 
+    def probe(self) -> dict[str, Any]:
+        """One real call, in the documented form: `ok`, and the `error` when it failed."""
+        return {key: value for key, value in self.chain.try_out().items() if key in ("ok", "error")}
+
     def supplied(self, store: Store) -> Supplied:
         """Who makes the vectors, for `status`."""
         from memory_tui.engine.status import Supplied
 
-        return Supplied(self.links(), who_answers(store, self.chain, self._plan.settings), cache_hits(store))
+        return Supplied(self.members(), who_answers(store, self.chain, self._plan.settings), cache_hits(store))
 
     def who(self) -> Who:
         """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
@@ -277,27 +297,27 @@ class Providers:
         """
         from memory_tui.engine.costs import forecast
 
-        outlook = self.chain.outlook()
-        if outlook is None:
+        preview = self.chain.preview()
+        if preview is None:
             if (error := self.chain.error) is not None:
                 raise error
             return None
         with self._reader() as store:
-            return forecast(self._plan, store, scan(self._plan.roots), outlook)
+            return forecast(self._plan, store, scan(self._plan.roots), preview)
 
     def estimate(self) -> Estimate:
         """What making the whole index anew would cost, in files, texts, seconds and dollars; asks nobody."""
         from memory_tui.engine.costs import estimate
 
         try:
-            outlook = self.chain.outlook()
+            preview = self.chain.preview()
         except ProviderError:
             # As it is, it would embed nothing.
-            outlook = None
+            preview = None
         known = self.chain.known_identity()
         with self._reader() as store:
             return estimate(
-                self._plan, store, scan(self._plan.roots), outlook, known or store.identity(), self._speed()
+                self._plan, store, scan(self._plan.roots), preview, known or store.identity(), self._speed()
             )
 
     def approve(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Agreement | None:
@@ -306,12 +326,15 @@ class Providers:
         With `sync` the index is brought up to date then, in the background. Raises SettingError for a provider that
         waits for nothing, ConsentUnsaved.
         """
-        waiting = [link for link in self.links() if not link.agreed]
-        chosen = next((link for link in waiting if link.name == name), None) if name else self.chain.proposal
+        members = self.members()
+        waiting = [member for member in members if not member.agreed]
+        chosen = next((member for member in waiting if member.name == name), None) if name else self.chain.proposal
         if name and chosen is None:
+            known = next((member for member in members if member.name == name), None)
+            why = self.why_agreed(known) if known else f"{name} is not configured here, so there is nothing to approve."
             raise SettingError(
-                f"{name} does not wait for your word.",
-                f"Those who do: {', '.join(link.name for link in waiting) or 'none'}.",
+                why,
+                f"Waiting for approval: {', '.join(member.name for member in waiting) or 'none'}.",
             )
         if chosen is None:
             return None
@@ -320,6 +343,20 @@ class Providers:
         if sync:
             self._changed()
         return made
+
+    def why_agreed(self, member: MemberState) -> str:
+        """Why nothing has to be approved for `member`, as a sentence."""
+        from memory_tui.providers import registry
+
+        if not member.host and registry.sends(member.name):
+            return f"{member.name} cannot be approved before it is complete: {member.error or member.detail}"
+        if not member.host:
+            return f"{member.name} needs no approval: it runs inside memory-tui, and no note leaves this machine."
+        if on_this_machine(member.host):
+            return f"{member.name} needs no approval: {member.host} is this machine, and no note leaves it."
+        made = self.approvals.given(member.name, member.host)
+        since = f", since {dt.datetime.fromtimestamp(made.at).astimezone():%Y-%m-%d %H:%M}" if made else ""
+        return f"{member.name} has your approval to get these notes at {member.host}{since}."
 
     def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Agreement, ...]:
         """Take back what was agreed about `name`, or everything; returns it. Nothing is sent there from now on.

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
-from memory_tui.explain.elsewhere import Waiting
-from memory_tui.explain.elsewhere import look as words_elsewhere
+from memory_tui.explain.elsewhere import UnindexedTexts, words_elsewhere
 from memory_tui.index import index_file
 from memory_tui.index.connections import Readers
 from memory_tui.search.trace import ChunkRef, Notice, Trace
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.indexer import Indexer
     from memory_tui.explain.why_not import WhyNot
-    from memory_tui.inbox.examine import Chunks
+    from memory_tui.inbox.checks import Chunks
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
@@ -72,7 +71,7 @@ class Queries:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
-        self._waiting = Waiting(lambda path: shown(plan.roots, path).text)
+        self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
         """Stop the searches that run; those that come are refused."""
@@ -83,7 +82,7 @@ class Queries:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
         met = index_file.file_at(self._indexer.opener.path)
         try:
-            with self._readers.borrow(self._indexer.opener.path) as store:
+            with self._borrowed() as store:
                 if store is None:
                     self._indexer.index_missing()
                     raise IndexUnavailable(
@@ -111,11 +110,17 @@ class Queries:
     @contextmanager
     def reader_or_empty(self) -> Iterator[Store]:
         """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with self._borrowed() as store:
             if store is not None:
                 yield store
                 return
         with self._empty() as store:
+            yield store
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Store | None]:
+        with self._readers.borrow(self._indexer.opener.path) as store:
+            self._indexer.index_changes.begin(store)
             yield store
 
     @contextmanager
@@ -206,7 +211,9 @@ class Queries:
         for _ in range(_TRIES):
             with self.reader() as store, store.snapshot():
                 if store.uuid() == evidence.uuid:
-                    return why_not.why(evidence, settings, why_not.look(self._plan.roots, store, path, line))
+                    return why_not.why(
+                        evidence, settings, why_not.locate(self._plan.roots, store, path, line, evidence.vector)
+                    )
             by_words = evidence.cosine is None
             evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")
@@ -237,7 +244,7 @@ class Queries:
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with self._borrowed() as store:
             rows = store.chunks_of(path) if store is not None else []
         return tuple(
             ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
@@ -247,9 +254,9 @@ class Queries:
 
     def chunks(self) -> Chunks | None:
         """The chunks with their vectors, to be compared with each other; None while there are none."""
-        from memory_tui.inbox.examine import Chunks
+        from memory_tui.inbox.checks import Chunks
 
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with self._borrowed() as store:
             if store is None:
                 return None
             with self._state(store) as (corpus, _):

@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memory_tui.core.cancel import Stop
 from memory_tui.workspace import root_state
 from memory_tui.workspace.root_state import Identity, Probe, RootState
 
 if TYPE_CHECKING:
-    from memory_tui.index.watch import Watching
+    from memory_tui.engine.watch_switch import WatchSwitch
     from memory_tui.workspace.roots import Roots
 
 _PERIOD_SECONDS = 1.0
@@ -30,9 +31,7 @@ class RootWatch:
     Its argument is whether the notes have to be scanned again, because a root came back or is another one now.
     """
 
-    def __init__(
-        self, roots: Roots, watcher: Watching, changed: Callable[[bool], None], closing: threading.Event
-    ) -> None:
+    def __init__(self, roots: Roots, watcher: WatchSwitch, changed: Callable[[bool], None], closing: Stop) -> None:
         self._roots = roots
         self._watcher = watcher
         self._changed = changed

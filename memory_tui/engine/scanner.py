@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
+from memory_tui.core.cancel import Stop
 from memory_tui.workspace.incremental import Picture
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ SWEEP_SECONDS = 60.0
 class EngineClock:
     """Calls `tick` twice a second on a thread of its own, until `stop` is set."""
 
-    def __init__(self, tick: Callable[[], None], stop: threading.Event) -> None:
+    def __init__(self, tick: Callable[[], None], stop: Stop) -> None:
         self._tick = tick
         self._stop = stop
         self._swept = time.monotonic()
@@ -109,18 +110,3 @@ class EngineClock:
     def _run(self) -> None:
         while not self._stop.wait(_TICK_SECONDS):
             self._tick()
-
-
-class Stops:
-    """Set while any of several events is."""
-
-    def __init__(self, *events: threading.Event) -> None:
-        self._events = events
-
-    def is_set(self) -> bool:
-        """Whether any of them is."""
-        return any(event.is_set() for event in self._events)
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for the first of them for `timeout` seconds; the others are tested before and after."""
-        return self.is_set() or self._events[0].wait(timeout) or self.is_set()

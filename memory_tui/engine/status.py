@@ -12,23 +12,23 @@ from typing import Any
 import apsw
 
 from memory_tui.core import locks
+from memory_tui.core.formatting import plural
 from memory_tui.core.locks import Role
 from memory_tui.index import database, disk_usage
 from memory_tui.index.database import OFF, Vec0, ability
 from memory_tui.index.disk_usage import FileSize
 from memory_tui.index.freshness import Freshness
 from memory_tui.index.index_write import VEC0_FROM
-from memory_tui.index.mass_deletion import Shrink
 from memory_tui.index.store import Store
 from memory_tui.plan import Plan
-from memory_tui.providers.chain_member import LinkState
+from memory_tui.providers.chain_member import MemberState
 from memory_tui.providers.serving import Who
 from memory_tui.search.trace import Notice
 from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace.notes import Document, shown_day
 from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import PathVerdict
-from memory_tui.workspace.scan import LeftOut, Scan
+from memory_tui.workspace.scan import Scan
 
 GET_LINES = 120
 GET_CHARACTERS = 12_000
@@ -50,31 +50,44 @@ class FileRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A path with what is to be said of it."""
+class VectorSearch:
+    """What compares vectors: `engine` by name and version, or `load_error`; `dims` is None without vectors."""
 
-    path: str
-    detail: str
+    enabled: bool
+    available: bool
+    engine: str
+    load_error: str | None
+    dims: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
-    """Freshness, computed now from disk against index: `total` notes on disk, and by name all that are not fresh.
+class WordSearch:
+    """What matches words: `engine` by name and version, with its `tokenizer`, or `error`."""
 
-    `unsettled` notes were being written each time they were read; of `missing` ones the folder has vanished, and what
-    was indexed of them stays. `rebuild` says in words what the index was made with that is otherwise now, and `shrink`
-    what a person has to agree to (a sync with `accept_shrink`) before it is forgotten.
-    """
+    enabled: bool
+    available: bool
+    tokenizer: str | None
+    engine: str
+    error: str | None
 
-    total: int
-    fresh: int
-    pending: tuple[Item, ...]
-    failed: tuple[Item, ...]
-    left_out: tuple[Item, ...]
-    unsettled: tuple[Item, ...] = ()
-    missing: tuple[Item, ...] = ()
-    rebuild: tuple[str, ...] = ()
-    shrink: Shrink | None = None
+
+@dataclass(frozen=True, slots=True)
+class VectorCache:
+    """Vectors that are kept for texts which come back: how many, how many at most, and how often one was used."""
+
+    enabled: bool
+    entries: int
+    max_entries: int | None
+    hits: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCounts:
+    """How many notes of one source are indexed, and their chunks."""
+
+    source: str
+    files: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +115,22 @@ class Status:
     config_path: str
     sources: tuple[str, ...]
     extra_paths: tuple[str, ...]
-    source_counts: tuple[dict[str, Any], ...]
-    cache: dict[str, Any]
-    fts: dict[str, Any]
-    vector: dict[str, Any]
+    source_counts: tuple[SourceCounts, ...]
+    cache: VectorCache
+    fts: WordSearch
+    vector: VectorSearch
     fallback: dict[str, Any] | None
     watching: bool
     watch_detail: str
     read_only: bool
-    freshness: Fresh
+    freshness: Freshness
     embedding_probe: dict[str, Any] | None
     who: Who
     """Who answers questions by meaning, and why it is not who was asked for."""
     notices: tuple[Notice, ...]
-    keeper: Writing | None = None
+    keeper: WriterProcess | None = None
     """The process that keeps the index up to date by itself."""
-    writer: Writing | None = None
+    writer: WriterProcess | None = None
     """The process that writes the index now."""
     paused: bool = False
     storage: tuple[FileSize, ...] = ()
@@ -126,7 +139,7 @@ class Status:
     """Chunks that are not sent to the provider, because they look like secrets."""
     refused: tuple[Rejected, ...] = ()
     """Chunks that the provider made no vector of, and why."""
-    links: tuple[LinkState, ...] = ()
+    links: tuple[MemberState, ...] = ()
     """Every provider that was looked at, with its last error and how long its last call took."""
     roots: tuple[RootState, ...] = ()
     """The workspace, and every other place where notes are read: whether they can be."""
@@ -136,13 +149,13 @@ class Status:
 class Supplied:
     """Who makes the vectors: every provider that was looked at, who answers, and chunks found in the cache so far."""
 
-    links: tuple[LinkState, ...]
+    links: tuple[MemberState, ...]
     who: Who
     cache_hits: int
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class WriterProcess:
     """A process that may write the index: `since` is in epoch seconds, `ours` tells whether it is this one."""
 
     pid: int
@@ -162,7 +175,7 @@ class FileVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class NoteLines:
     """Lines of a note; `next_from` is where to go on when the bound was reached, None at the end.
 
     `cut_line` is a line that is longer than the bound and not shown whole, None when there is none.
@@ -177,7 +190,7 @@ class Note:
     cut_line: int | None = None
 
 
-def note(document: Document, start: int, lines: int | None) -> Note:
+def note_lines(document: Document, start: int, lines: int | None) -> NoteLines:
     """`lines` lines of `document` from `start` (1-based): at most 120 lines and 12,000 characters."""
     every = document.text.split("\n")
     if every[-1] == "":
@@ -193,7 +206,7 @@ def note(document: Document, start: int, lines: int | None) -> Note:
     after = start + len(taken)
     asked_end = start - 1 + lines if lines else len(every)
     more = after <= min(asked_end, len(every)) and bool(taken)
-    return Note(
+    return NoteLines(
         document.path,
         start,
         len(taken),
@@ -204,28 +217,9 @@ def note(document: Document, start: int, lines: int | None) -> Note:
     )
 
 
-def fresh(scan: Scan, freshness: Freshness) -> Fresh:
-    """Freshness in the form that is shown."""
-    return Fresh(
-        total=scan.total,
-        fresh=freshness.fresh,
-        pending=tuple(Item(f.path, f.detail) for f in freshness.pending),
-        failed=tuple(Item(f.path, f.detail) for f in freshness.failed),
-        left_out=tuple(_item(left) for left in freshness.left_out),
-        unsettled=tuple(Item(f.path, f.detail) for f in freshness.of("changed while read")),
-        missing=tuple(Item(f.path, f.detail) for f in freshness.of("missing root")),
-        rebuild=freshness.rebuild,
-        shrink=freshness.shrink,
-    )
-
-
-def _item(left: LeftOut) -> Item:
-    return Item(left.path, f"{left.rule}: {left.detail}")
-
-
 def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, ...]:
     """Every note on disk and every note that only the index still has, by path."""
-    known, kept_back = store.known(), _kept_back(store)
+    known, without_vector = store.known(), _withheld_or_rejected(store)
     stale = {item.path: item for item in freshness.stale.values()}
     rows = []
     for found in scan.found:
@@ -235,7 +229,9 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
                 found.path,
                 found.source,
                 differs.state if differs else "fresh",
-                differs.detail if differs else "; ".join(filter(None, (row and row.detail, kept_back.get(found.path)))),
+                differs.detail
+                if differs
+                else "; ".join(filter(None, (row and row.detail, without_vector.get(found.path)))),
                 row.chunks if row else 0,
                 found.size,
                 found.mtime_ns / 1e9,
@@ -259,8 +255,8 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
     return tuple(sorted(rows, key=lambda row: row.path))
 
 
-def _kept_back(store: Store) -> dict[str, str]:
-    """What is to be said, by path, of chunks that are not sent to the provider, and of those it refused."""
+def _withheld_or_rejected(store: Store) -> dict[str, str]:
+    """Why chunks have no vector, by path: withheld from the provider, or rejected by it."""
     found: dict[str, list[Withheld | Rejected]] = {}
     kept: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
     for chunk in kept:
@@ -288,21 +284,20 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
         index = f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."
     else:
         chunks = row.chunks if row else 0
-        index = f"Indexed as it is on disk, in {chunks} chunk{'' if chunks == 1 else 's'}"
-        index = "; ".join(filter(None, (index, _kept_back(store).get(path.path)))) + "."
+        index = f"Indexed as it is on disk, in {plural(chunks, 'chunk')}"
+        index = "; ".join(filter(None, (index, _withheld_or_rejected(store).get(path.path)))) + "."
     return FileVerdict(path.path, path.included, path.rule, path.detail, index)
 
 
-def writing(index: Path, role: Role) -> Writing | None:
+def writer_process(index: Path, role: Role) -> WriterProcess | None:
     """Who has the `role` now."""
     who = locks.living(index, role)
-    return Writing(who.pid, who.since, who.ours) if who else None
+    return WriterProcess(who.pid, who.since, who.is_this_process) if who else None
 
 
 def status(
     plan: Plan,
     store: Store,
-    scan: Scan,
     freshness: Freshness,
     *,
     watching: tuple[bool, str],
@@ -318,6 +313,7 @@ def status(
     settings = plan.settings
     vec0 = ability() if settings.on("store.vector.enabled") else OFF
     refused = tuple(store.rejected())
+    most = plan.config.value("cache.maxEntries")
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,
@@ -340,38 +336,31 @@ def status(
         sources=plan.roots.sources,
         extra_paths=plan.roots.extra,
         source_counts=tuple(
-            {
-                "source": name,
-                "files": counts.by_source.get(name, (0, 0))[0],
-                "chunks": counts.by_source.get(name, (0, 0))[1],
-            }
+            SourceCounts(name, *counts.by_source.get(name, (0, 0)))
             for name in dict.fromkeys((*plan.roots.sources, *counts.by_source))
         ),
-        cache={
-            "enabled": settings.on("cache.enabled"),
-            "entries": counts.cached,
-            "maxEntries": plan.config.value("cache.maxEntries"),
-            "hits": supplied.cache_hits,
-        },
+        cache=VectorCache(
+            settings.on("cache.enabled"), counts.cached, most if isinstance(most, int) else None, supplied.cache_hits
+        ),
         fts=_full_text(store),
-        vector={
-            "enabled": settings.on("store.vector.enabled"),
-            "available": vec0.ready,
-            "engine": _compared_by(store, vec0),
-            "loadError": None if vec0.ready else vec0.detail,
-            "dims": identity.dims if identity else None,
-        },
+        vector=VectorSearch(
+            enabled=settings.on("store.vector.enabled"),
+            available=vec0.ready,
+            engine=_compared_by(store, vec0),
+            load_error=None if vec0.ready else vec0.detail,
+            dims=identity.dims if identity else None,
+        ),
         fallback=supplied.who.instead,
         who=supplied.who,
         watching=watching[0],
         watch_detail=watching[1],
         read_only=plan.read_only,
-        freshness=fresh(scan, freshness),
+        freshness=freshness,
         embedding_probe=probe,
         paused=paused,
         notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
-        keeper=writing(store.path, "keeper"),
-        writer=writing(store.path, "lock"),
+        keeper=writer_process(store.path, "keeper"),
+        writer=writer_process(store.path, "lock"),
         storage=disk_usage.files(store.path),
         withheld=tuple(store.withheld()),
         refused=refused,
@@ -408,15 +397,15 @@ def _compared_by(store: Store, vec0: Vec0) -> str:
     )
 
 
-def _full_text(store: Store) -> dict[str, Any]:
+def _full_text(store: Store) -> WordSearch:
     tokenizer, reason = store.words.cut(), store.words.missing()
-    return {
-        "enabled": True,
-        "available": bool(tokenizer),
-        "tokenizer": tokenizer or None,
-        "engine": f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text",
-        "error": reason or (None if tokenizer else "the index was made without it"),
-    }
+    return WordSearch(
+        enabled=True,
+        available=bool(tokenizer),
+        tokenizer=tokenizer or None,
+        engine=f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text",
+        error=reason or (None if tokenizer else "the index was made without it"),
+    )
 
 
 def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:

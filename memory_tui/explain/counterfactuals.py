@@ -65,7 +65,7 @@ class Standing:
     score: float
 
 
-class Replay:
+class Reranking:
     """Rankings of `evidence`; `rows` are told apart even where no setting makes them candidates."""
 
     def __init__(self, evidence: Evidence, rows: Sequence[int] = ()) -> None:
@@ -308,7 +308,7 @@ class _Search:
 
     def __init__(self, evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile) -> None:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
-        self.replay = Replay(evidence, [row])
+        self.replay = Reranking(evidence, [row])
         self.now = self.replay.standings(row, [settings])[0]
         self.before = set(self.replay.recalled(settings))
 

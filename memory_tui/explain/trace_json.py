@@ -6,12 +6,12 @@ import dataclasses
 import datetime as dt
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.core.formatting import camel
 from memory_tui.explain import wording
 from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
-from memory_tui.providers.serving import Who
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
 if TYPE_CHECKING:
@@ -24,16 +24,12 @@ def kind(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-def camel(name: str) -> str:
-    """`start_line` as `startLine`."""
-    head, *rest = name.split("_")
-    return head + "".join(part.title() for part in rest)
-
-
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
-    """A dataclass as a dictionary with camelCase keys, recursively."""
-    if isinstance(value, Who):
-        return value.as_dict()
+    """A dataclass as a dictionary with camelCase keys, recursively; by its own `as_dict` where it has one."""
+    if hasattr(value, "as_dict"):
+        return plain(value.as_dict())
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {camel(f.name): plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple | list):
@@ -162,7 +158,8 @@ def trace(value: Trace) -> dict[str, Any]:
         "settings": {key: plain(item) for key, item in value.settings.values.items()},
         "words": list(value.plan.words),
         "dropped": list(value.plan.dropped),
-        "day": value.plan.day,
+        "time": value.plan.time or None,
+        "timeWords": value.plan.time_words or None,
         "ftsQuery": value.plan.fts_query or None,
         "candidates": value.candidate_limit,
         "floor": value.floor,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core import profiles, tokens
-from memory_tui.explain.wording import label, ordinal, plural, sentence
+from memory_tui.core.formatting import plural
+from memory_tui.explain.wording import label, ordinal, sentence
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
@@ -32,7 +33,7 @@ _NO_VECTOR = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScoreLine:
     """One step: `value` is added, multiplied, or the running result; None on lines that only inform."""
 
     label: str
@@ -137,26 +138,26 @@ def count_terms(plan: QueryPlan, text: str, profile: str) -> TermCount:
     return TermCount(counts, plan.dropped)
 
 
-def explain(candidate: Candidate, trace: Trace) -> list[Line]:
+def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     """The lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
     digits = Digits.of(candidate, trace)
     lines = [
         _vector(candidate, trace, digits.points),
         _text(candidate, trace, digits.points),
-        Line(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
+        ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
     ]
     lines += _age(candidate, trace, digits.total)
     if candidate.date_points:
-        day = f"the query names {trace.plan.day.removeprefix('-')}"
-        lines.append(Line("day", day, "+", candidate.date_points, digits.total))
+        day = f'"{trace.plan.time_words}" names {trace.plan.time}'
+        lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
     above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
-    lines.append(Line("score", above, "=", candidate.score))
+    lines.append(ScoreLine("score", above, "=", candidate.score))
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
     return lines
 
 
-def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> Line:
+def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> ScoreLine:
     """The words that stand in `text` with counts, those missing, those left out; with `say_how` what is odd about them.
 
     With `chunk`, what is indexed with its text counts as well: the day in its name, and the headings above it.
@@ -184,8 +185,10 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
     if dropped := _left_out(count.dropped, trace):
         parts.append(f"left out: {', '.join(dropped)}")
+    if say_how and trace.plan.time:
+        parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
     how = _how_matched(trace) if say_how else ""
-    return Line("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
+    return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 
 
 def _left_out(dropped: Sequence[str], trace: Trace) -> list[str]:
@@ -225,20 +228,20 @@ def _how_matched(trace: Trace) -> str:
     return "; ".join(said)
 
 
-def file_line(path: str, trace: Trace) -> Line:
+def file_line(path: str, trace: Trace) -> ScoreLine:
     """Whether the note on disk is what was indexed, as far as the last look at the folder knows."""
     known = next((item for item in trace.unsearchable if item.path == path), None)
-    return Line("file", f"{known.state}: {known.detail}" if known else "indexed as it is on disk")
+    return ScoreLine("file", f"{known.state}: {known.detail}" if known else "indexed as it is on disk")
 
 
 def _rank(rank: int | None, pool: int) -> str:
     return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
 
 
-def _vector(candidate: Candidate, trace: Trace, digits: int) -> Line:
+def _vector(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     part = candidate.vector
     if part.cosine is None:
-        return Line("vector", _no_cosine(trace), "+", 0.0, digits)
+        return ScoreLine("vector", _no_cosine(trace), "+", 0.0, digits)
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     if not part.points:
         steps = [f"cosine {part.cosine:.3f}", "counts 0"]
@@ -247,7 +250,7 @@ def _vector(candidate: Candidate, trace: Trace, digits: int) -> Line:
     else:
         steps = [f"cosine {score}"]
     steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {weight}"]
-    return Line("vector", "  ".join(steps), "+", part.points, digits)
+    return ScoreLine("vector", "  ".join(steps), "+", part.points, digits)
 
 
 def _divided(name: str, value: float, best: float, score: str, least: int) -> list[str]:
@@ -293,12 +296,21 @@ def answered_by(trace: Trace) -> tuple[str, str]:
             )
 
 
-def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
+def _unmatched(trace: Trace, join: str) -> str:
+    """Why words gave a chunk nothing; a word that was left out may well stand in it."""
+    if not trace.plan.words:
+        return "no word to look for"
+    if join != "OR":
+        return "not all words matched"
+    return "no word that counts matched" if trace.plan.dropped else "no word matched"
+
+
+def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     part, rules = candidate.text, profiles.get(trace.profile)
     if trace.mode == "vectors only":
-        return Line("text", words_off(trace), "+", 0.0, digits)
+        return ScoreLine("text", words_off(trace), "+", 0.0, digits)
     if part.bm25 is None:
-        return Line("text", "no word matched" if rules.join == "OR" else "not all words matched", "+", 0.0, digits)
+        return ScoreLine("text", _unmatched(trace, rules.join), "+", 0.0, digits)
     relevance = -part.bm25
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     if rules.text_score == "magnitude":
@@ -310,7 +322,7 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
     else:
         steps = [f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}", f"always {part.score:.1f} in this release"]
     steps += [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
-    return Line("text", "  ".join(steps), "+", part.points, digits)
+    return ScoreLine("text", "  ".join(steps), "+", part.points, digits)
 
 
 def words_off(trace: Trace) -> str:
@@ -319,41 +331,41 @@ def words_off(trace: Trace) -> str:
     return "there is no full-text search" if on else "hybrid is off: words are not searched"
 
 
-def _age(candidate: Candidate, trace: Trace, digits: int) -> list[Line]:
+def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
     part = candidate.age
     half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
     if part.basis == "off":
-        return [Line("age", "decay is off")]
+        return [ScoreLine("age", "decay is off")]
     multiplies = profiles.get(trace.profile).age == "multiply"
     operation: Operation = "x" if multiplies else "+"
     value = part.factor if multiplies else part.points
     if part.age_days is None:
-        return [Line("age", "evergreen, never fades", operation, value, digits)]
+        return [ScoreLine("age", "evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
     old = f"{part.age_days:.0f} d old" if part.age_days >= 0 else f"dated {-part.age_days:,.0f} d ahead, so not aged"
     detail = f"{old}{source}, half-life {half_life} d"
-    return [Line("decay" if multiplies else "recency", detail, operation, value, digits)]
+    return [ScoreLine("decay" if multiplies else "recency", detail, operation, value, digits)]
 
 
-def _mmr(candidate: Candidate) -> Line:
+def _mmr(candidate: Candidate) -> ScoreLine:
     part = candidate.mmr
     if part is None:
-        return Line("mmr", "off")
+        return ScoreLine("mmr", "off")
     if part.twin is None:
-        return Line("mmr", "chosen first")
-    return Line(
+        return ScoreLine("mmr", "chosen first")
+    return ScoreLine(
         "mmr", f"chosen {ordinal(part.place)}; shares {part.similarity:.0%} of its words with {part.twin.citation}"
     )
 
 
-def _gate(candidate: Candidate, trace: Trace) -> Line:
+def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     verdict = candidate.verdict
     floor = trace.floor if isinstance(verdict, Recalled) else getattr(verdict, "floor", trace.floor)
     sign = ">=" if candidate.score >= floor else "<"
     limit = trace.settings.whole("query.maxResults")
     place = getattr(verdict, "place", None)
     order = f"  {ordinal(place)} {'<=' if place <= limit else '>'} {limit}" if place else ""
-    return Line("gate", f"{against(candidate.score, floor)} {sign} {floor:g}{order}  {label(verdict)}")
+    return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {floor:g}{order}  {label(verdict)}")
 
 
 def against(score: float, floor: float) -> str:
@@ -366,7 +378,7 @@ AROUND = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class FunnelStage:
     """One stage: a title, and lines of text of which number `own` (from 0, or -1) is about the candidate itself."""
 
     title: str
@@ -406,7 +418,7 @@ def gaps(candidate: Candidate, other: Candidate) -> list[Gap]:
     return sorted(found, key=lambda gap: -abs(gap.difference))
 
 
-def stages(candidate: Candidate, trace: Trace) -> Iterator[Stage]:
+def stages(candidate: Candidate, trace: Trace) -> Iterator[FunnelStage]:
     """Every stage that the candidate went through, in order, with those next to it there."""
     order = [*trace.recalled, *trace.lost]
     at = next((i for i, one in enumerate(order) if one.chunk.rowid == candidate.chunk.rowid), None)
@@ -420,7 +432,7 @@ def stages(candidate: Candidate, trace: Trace) -> Iterator[Stage]:
             yield _parted(candidate, order[at - 1] if at else order[1], above=at > 0)
     if candidate.mmr is not None:
         yield _mmr_stage(candidate, trace)
-    yield Stage(
+    yield FunnelStage(
         "Gate",
         (
             f"{candidate.score:.4f} against {trace.floor:g}, {trace.settings.whole('query.maxResults')} hits at most",
@@ -429,64 +441,64 @@ def stages(candidate: Candidate, trace: Trace) -> Iterator[Stage]:
     )
 
 
-def _around(title: str, items: Sequence[Candidate], at: int, say: Callable[[Candidate], str]) -> Stage:
+def _around(title: str, items: Sequence[Candidate], at: int, say: Callable[[Candidate], str]) -> FunnelStage:
     first = max(0, at - AROUND)
     lines = tuple(f"{i + 1:>4}  {say(items[i])}" for i in range(first, min(len(items), at + AROUND + 1)))
-    return Stage(title, lines, at - first)
+    return FunnelStage(title, lines, at - first)
 
 
-def _vector_stage(candidate: Candidate, trace: Trace) -> Stage:
+def _vector_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
     part, ranks = candidate.vector, trace.vector_ranks
     title = f"By meaning: {len(ranks)} of {trace.funnel.vector_matches:,} with a vector proposed"
     if part.cosine is None:
-        return Stage(title, ("no cosine to go by",))
+        return FunnelStage(title, ("no cosine to go by",))
     if part.rank is None or part.rank > len(ranks):
         edge = f"; the last that was has {ranks[-1][1]:.3f}" if ranks else ""
         place = f"{ordinal(part.rank)} with " if part.rank else ""
-        return Stage(title, (f"{place}cosine {part.cosine:.4f}, not proposed{edge}",))
+        return FunnelStage(title, (f"{place}cosine {part.cosine:.4f}, not proposed{edge}",))
     first = max(0, part.rank - 1 - AROUND)
     near = ranks[first : part.rank + AROUND]
     lines = tuple(f"{first + i:>4}  {score:.3f}  {ref.citation}" for i, (ref, score) in enumerate(near, 1))
-    return Stage(title, lines, part.rank - 1 - first)
+    return FunnelStage(title, lines, part.rank - 1 - first)
 
 
-def _text_stage(candidate: Candidate, trace: Trace) -> Stage:
+def _text_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
     part, ranks = candidate.text, trace.keyword_ranks
     if trace.mode == "vectors only":
-        return Stage("By words", (words_off(trace),))
+        return FunnelStage("By words", (words_off(trace),))
     title = f"By words: {len(ranks)} of {trace.funnel.text_matches:,} matches proposed"
     query = (f"asked: {trace.plan.fts_query}",) if trace.plan.fts_query else ("no word to ask for",)
     at = next((i for i, (ref, _, _) in enumerate(ranks) if ref.rowid == candidate.chunk.rowid), None)
     if at is None:
         why = "not matched" if part.bm25 is None else f"bm25 {-part.bm25:.2f}, not proposed"
-        return Stage(title, (*query, why))
+        return FunnelStage(title, (*query, why))
     first = max(0, at - AROUND)
     near = ranks[first : at + AROUND + 1]
     lines = tuple(
         f"{first + i:>4}  {-bm25:.2f} -> {score:.3f}  {ref.citation}" for i, (ref, bm25, score) in enumerate(near, 1)
     )
-    return Stage(title, (*query, *lines), at - first + len(query))
+    return FunnelStage(title, (*query, *lines), at - first + len(query))
 
 
-def _parted(candidate: Candidate, other: Candidate, *, above: bool) -> Stage:
+def _parted(candidate: Candidate, other: Candidate, *, above: bool) -> FunnelStage:
     """Algolia's question: what separates this hit from the one above."""
     total = candidate.score - other.score
     lines = [f"{gap.part:<7}{gap.own:.3f} - {gap.other:.3f} = {gap.difference:+.3f}" for gap in gaps(candidate, other)]
     where = "above" if above else "below"
-    return Stage(
+    return FunnelStage(
         f"Against the one {where}, {other.chunk.citation}",
         (*lines, f"{'score':<7}{candidate.score:.3f} - {other.score:.3f} = {total:+.3f}"),
         len(lines),
     )
 
 
-def _mmr_stage(candidate: Candidate, trace: Trace) -> Stage:
+def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
     part = candidate.mmr
     if part is None or part.twin is None:
-        return Stage("MMR", ("chosen first, so there was nothing to resemble",))
+        return FunnelStage("MMR", ("chosen first, so there was nothing to resemble",))
     balance = trace.settings.number("query.hybrid.mmr.lambda")
     value = balance * part.relevance - (1 - balance) * part.similarity
-    return Stage(
+    return FunnelStage(
         f"MMR: chosen {ordinal(part.place)}",
         (
             f"{balance:.2f} x relevance {part.relevance:.3f} - {1 - balance:.2f} x likeness {part.similarity:.3f} "

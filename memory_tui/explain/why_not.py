@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -33,7 +33,8 @@ from memory_tui.explain.verdicts import (
     UnreadableFile,
     WordsOff,
 )
-from memory_tui.search.evidence import Evidence, Postings, Rows, Side
+from memory_tui.providers.protocol import Vectors
+from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.rank import rank
 from memory_tui.search.score import Rules, mode_of
@@ -50,12 +51,13 @@ from memory_tui.search.trace import (
 )
 from memory_tui.source.note_state import FileState, difference, state_of
 from memory_tui.source.protocol import ChunkSource
+from memory_tui.source.rows import CosineRank
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import PathVerdict, Roots, scan, why_path
 from memory_tui.workspace.scan import Found
 
 
-def side_of(evidence: Evidence, settings: Settings) -> Side:
+def side_of(evidence: Evidence, settings: Settings) -> KeywordSide:
     """The word side that counts under `settings`."""
     mode = mode_of(evidence, settings)
     return side_under(evidence, mode, Rules.of(settings, mode))
@@ -77,7 +79,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     place = np.full(evidence.chunks, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
 
-    def kept(side: Side) -> Side:
+    def kept(side: KeywordSide) -> KeywordSide:
         found = place[side.postings.rows]
         return replace(side, postings=Postings(found[found >= 0], side.postings.bm25[found >= 0]))
 
@@ -94,7 +96,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     ), rows
 
 
-def _sides(evidence: Evidence) -> Iterator[Side]:
+def _sides(evidence: Evidence) -> Iterator[KeywordSide]:
     yield evidence.openclaw
     yield evidence.recommended
     if evidence.keywords is not None:
@@ -130,7 +132,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     return find(rank(supposed, plain), supposed, at)
 
 
-def _bm25(evidence: Evidence, side: Side, row: int) -> float | None:
+def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
     """The bm25 of a row, the best of them where keywords were looked for one by one; None when it did not match."""
     each = evidence.keywords.each if side.whole and evidence.keywords is not None else (side,)
     found = [float(one.postings.bm25[at]) for one in each for at in np.flatnonzero(one.postings.rows == row)[:1]]
@@ -149,7 +151,7 @@ LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExplainedLine:
     """A line of a note, and what disk and index know of it.
 
     `chunks` hold the line (all of the note without one), with their `texts` by rowid. `gate` stopped the file before
@@ -162,6 +164,8 @@ class Place:
     texts: Mapping[int, str]
     gate: FileGate | None = None
     remark: str = ""
+    standings: Mapping[int, CosineRank] = field(default_factory=dict)
+    """The exact place of chunks by cosine, by rowid, where the evidence lacks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,7 @@ class WhyNot:
     Of a whole note without a line there can be `more` chunks than are listed.
     """
 
-    place: Place
+    place: ExplainedLine
     evidence: Evidence
     trace: Trace
     fate: Fate
@@ -210,10 +214,13 @@ class WhyNot:
 
 
 class Inquest:
-    """One ranking, and what it made of any chunk."""
+    """One ranking, and what it made of any chunk; `standings` are the places by cosine that `evidence` lacks."""
 
-    def __init__(self, evidence: Evidence, settings: Settings) -> None:
+    def __init__(
+        self, evidence: Evidence, settings: Settings, standings: Mapping[int, CosineRank] | None = None
+    ) -> None:
         self.evidence = evidence
+        self._standings = standings or {}
         self.trace = rank(evidence, settings)
         self._side = side_of(evidence, settings)
 
@@ -269,7 +276,8 @@ class Inquest:
             if kept_back := evidence.withheld.get(evidence.refs[row].rowid):
                 return NoVector(kept_back, text_gate)
             return NoVector("its text has not been embedded, or the search left its source out", text_gate)
-        known = int(np.count_nonzero(~np.isnan(evidence.cosine)))
+        standing = self._standings.get(evidence.refs[row].rowid)
+        known = standing.of if standing else int(np.count_nonzero(~np.isnan(evidence.cosine)))
         pool = min(self.trace.candidate_limit, len(evidence.nearest))
         edge = float(evidence.cosine[evidence.nearest[pool - 1]])
         return OutsideVectorPool(place, known, pool, float(evidence.cosine[row]), edge, text_gate)
@@ -289,6 +297,8 @@ class Inquest:
         there = np.flatnonzero(nearest == row)
         if len(there):
             return int(there[0]) + 1
+        if standing := self._standings.get(self.evidence.refs[row].rowid):
+            return max(standing.rank, len(nearest) + 1)
         own = cosine[row]
         before = np.count_nonzero(cosine > own) + np.count_nonzero(cosine[:row] == own)
         # Only the nearest were compared exactly, so a hair's breadth must not put an outsider among them.
@@ -337,9 +347,10 @@ def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
     return tuple(word for word in plan.words if f" {' '.join(tokens.tokens(word, stemmed=False))} " not in joined)
 
 
-def why(evidence: Evidence, settings: Settings, place: Place) -> WhyNot:
+def why(evidence: Evidence, settings: Settings, place: ExplainedLine) -> WhyNot:
     """Why the line at `place` was, or was not, recalled; the best of its chunks speaks, the next best are listed."""
-    inquest = Inquest(evidence, settings)
+    evidence = _completed(evidence, place)
+    inquest = Inquest(evidence, settings, place.standings)
     found = [(row, ref) for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None]
     found.sort(key=lambda item: inquest.merit(item[0]), reverse=True)
     accounts = [inquest.account(row, place.texts[ref.rowid]) for row, ref in found[:LISTED]]
@@ -350,6 +361,18 @@ def why(evidence: Evidence, settings: Settings, place: Place) -> WhyNot:
     else:
         fate = place.gate or ChangedSinceIndexed("new")
     return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), len(found) - len(accounts))
+
+
+def _completed(evidence: Evidence, place: ExplainedLine) -> Evidence:
+    """Add the cosines of the chunks at `place` that `evidence` lacks."""
+    if not place.standings or evidence.cosine is None:
+        return evidence
+    cosine = evidence.cosine.copy()
+    for rowid, standing in place.standings.items():
+        row = row_of(evidence, rowid)
+        if row is not None and np.isnan(cosine[row]):
+            cosine[row] = standing.cosine
+    return replace(evidence, cosine=cosine)
 
 
 def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> WhyNot:
@@ -369,8 +392,13 @@ def parse(typed: str) -> tuple[str, int | None]:
     return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
 
 
-def look(roots: Roots, store: ChunkSource, path: str, line: int | None) -> Place:
-    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is."""
+def locate(
+    roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None
+) -> ExplainedLine:
+    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
+
+    With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
+    """
     found, gate = _found(roots, store, path)
     stored = found.path if isinstance(found, Found) else found
     row = store.file(stored)
@@ -395,7 +423,9 @@ def look(roots: Roots, store: ChunkSource, path: str, line: int | None) -> Place
         gate = InNoChunk(line, len(text))
     remark = _remark(gate) if held else ""
     # A line that stands in the indexed text as it stands on disk was not lost to the change.
-    return Place(stored, line, held, store.texts([c.rowid for c in held]), None if stale and held else gate, remark)
+    rowids = [c.rowid for c in held]
+    standings = store.standings(vector, rowids) if vector is not None and rowids else {}
+    return ExplainedLine(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
 
 
 def _found(roots: Roots, store: ChunkSource, path: str) -> tuple[Found | str, FileGate | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.profiles import OWN
 from memory_tui.core.settings import BY_KEY, Scalar, show
 from memory_tui.explain.verdicts import (
@@ -69,11 +70,6 @@ def age(days: float) -> str:
     return "today" if 0 <= days < 1 else f"in {-days:.0f}d" if days < 0 else f"{days:.0f}d"
 
 
-def plural(n: int, noun: str) -> str:
-    """`1 chunk`, `2 chunks`."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 def reason(verdict: Verdict) -> str:
     """Why a candidate lost, in two or three words for a list."""
     match verdict:
@@ -91,7 +87,7 @@ def reason(verdict: Verdict) -> str:
             assert_never(never)
 
 
-def gate(fate: Fate) -> str:
+def gate(fate: Fate) -> str:  # noqa: C901
     """The gate that stopped a line, in two or three words; empty when nothing did."""
     match fate:
         case Recalled():
@@ -328,7 +324,7 @@ def doubt(found: Doubt) -> str:
             assert_never(never)
 
 
-def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
+def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:  # noqa: C901
     """Why nothing was recalled under `profile`, and what to do next."""
     match reason:
         case BlankQuery():

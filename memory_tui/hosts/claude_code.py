@@ -61,19 +61,23 @@ def context(text: str) -> dict[str, object]:
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 
 
+def kept_in_summary(file: str, written: bool) -> str:
+    """What Claude Code puts into the prompt of its summariser before a compaction; hooks cannot run a turn."""
+    state = f"{file} holds what was written down today." if written else f"{file} does not exist yet."
+    return (
+        "Keep in the summary, word for word, what should outlive this conversation: decisions, their reasons, names, "
+        f"dates, numbers, preferences, open tasks. {state} List what is not written there yet under the heading "
+        "'To remember', so that it can be written down next."
+    )
+
+
 def reminder(file: str, written: bool) -> dict[str, object]:
-    """The answer before a compaction: what the user should have written down; hooks cannot run a turn."""
+    """The answer before a compaction for a host that shows a message: what the user should have written down."""
     state = f"{file} was written today." if written else f"{file} does not exist yet."
     return {
         "systemMessage": f"The conversation is about to be compacted. {state} What should outlive it belongs "
         "there: ask for it now, or run memory-tui remember."
     }
-
-
-def settings() -> dict[str, object]:
-    """What belongs into Claude Code's settings.json."""
-    call = [{"hooks": [{"type": "command", "command": COMMAND}]}]
-    return {"hooks": dict.fromkeys(EVENTS, call)}
 
 
 def home() -> Path:

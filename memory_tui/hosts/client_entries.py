@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from memory_tui.hosts import codex
+
 CLIENTS = ("claude-code", "codex", "openclaw")
 SERVER = "memory"
 
@@ -22,18 +24,23 @@ def command() -> tuple[str, ...]:
     return (found,) if found else (sys.executable, "-m", "memory_tui")
 
 
+def hooks(events: Sequence[str], host: str, arguments: Sequence[str]) -> dict[str, object]:
+    """What makes a host call the hook `host` at `events`; the files of Claude Code and of Codex have one shape."""
+    call = {"type": "command", "command": shlex.join((*command(), "hook", host, *arguments))}
+    return {"hooks": {event: [{"hooks": [call]}] for event in events}}
+
+
 def entry(client: str, arguments: Sequence[str]) -> str:
     """What to write for `client`, to start the server with `arguments`."""
     program, *first = command()
     words = [*first, "mcp", *arguments]
     match client:
         case "codex":
-            return (
-                f"# ~/.codex/config.toml\n[mcp_servers.{SERVER}]\ncommand = {_toml(program)}\n"
-                f"args = [{', '.join(_toml(word) for word in words)}]"
-            )
+            return codex.server_entry(SERVER, program, words)
         case "openclaw":
-            nested = {"mcp": {"servers": {SERVER: {"command": program, "args": words}}}}
+            # OpenClaw makes four more tools of prompts and resources.
+            fewer = [*first, "mcp", "--no-prompts", "--no-resources", *arguments]
+            nested = {"mcp": {"servers": {SERVER: {"command": program, "args": fewer}}}}
             return f"// openclaw.json, beside what is there\n{json.dumps(nested, ensure_ascii=False, indent=2)}"
         case _:
             shared = {"mcpServers": {SERVER: {"type": "stdio", "command": program, "args": words}}}
@@ -42,8 +49,3 @@ def entry(client: str, arguments: Sequence[str]) -> str:
                 f"# or in .mcp.json of a project, without these two lines:\n"
                 f"{json.dumps(shared, ensure_ascii=False, indent=2)}"
             )
-
-
-def _toml(text: str) -> str:
-    """A basic string of TOML: JSON's, except that it wants DEL escaped as well."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -5,10 +5,29 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
-from memory_tui.inbox.entries import Entry
+from memory_tui.core import secret_finder
+from memory_tui.core.errors import Cancelled
+from memory_tui.core.formatting import plural
+from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Severity = Literal["danger", "warning", "hint"]
+
+_EXCERPT = 300
+"""Characters of a passage that a suggestion keeps."""
+_MOST_PARAPHRASES = 50
+_OLD_DAYS = 60
+"""A daily note younger than this may still be recalled."""
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _DAY = r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)"
@@ -58,21 +77,21 @@ _OUTPUT = (
 )
 
 
-def passed(entry: Entry, today: dt.date) -> str:
-    """Why what an entry of a lasting note says about time is over, as a sentence; empty where it is not."""
+def passed(entry: NoteItem, today: dt.date) -> str:
+    """Say why a date in an item of a lasting note has passed; empty where it has not."""
     if entry.note.day is not None or entry.fenced:
         return ""
     days = [day for year, month, number in _DATE.findall(entry.text) if (day := _day(year, month, number))]
     ahead = _ahead(entry.text) if days and max(days) < today else None
     if ahead is not None:
         ago = (today - ahead).days
-        return f"It speaks of {ahead} as still to come, {ago} day{'' if ago == 1 else 's'} ago."
+        return f"It speaks of {ahead} as still to come, {plural(ago, 'day')} ago."
     relative = _RELATIVE.search(entry.text) if not days else None
     return f"“{relative[0]}” in a note without a date means another day each time it is read." if relative else ""
 
 
 def _ahead(text: str) -> dt.date | None:
-    """The last day that `text` speaks of as one to come; None where it tells what was, or names none."""
+    """Return the last day that `text` announces; None where it reports the past or names no day."""
     days = []
     for found in _AHEAD.finditer(text):
         clause = re.split(r"[.;!?(\n]", text[: found.start()])[-1]
@@ -84,8 +103,8 @@ def _ahead(text: str) -> dt.date | None:
     return max(days, default=None)
 
 
-def dead(entry: Entry, exists: Callable[[str], bool]) -> str:
-    """Which path an entry names that is not there; empty where all are. `exists` tells of paths from the workspace.
+def dead(entry: NoteItem, exists: Callable[[str], bool]) -> str:
+    """Return the missing path that an item names; empty where none is. `exists` checks paths in the workspace.
 
     A path of this machine counts only where the folder above its parent is there: notes also speak of other machines.
     """
@@ -104,13 +123,13 @@ def dead(entry: Entry, exists: Callable[[str], bool]) -> str:
     return ""
 
 
-def output(entry: Entry) -> str:
-    """Why an entry looks like the output of a tool, in words; empty where it does not."""
+def output(entry: NoteItem) -> str:
+    """Say why an item looks like the output of a tool; empty where it does not."""
     return next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
 
 
 def impossible(path: str, today: dt.date) -> tuple[str, str]:
-    """What is wrong with the date in a note's name, and a name without that fault; both empty where nothing is."""
+    """Return the fault of the date in a note's name and a better name; both empty where the date is valid."""
     found = re.search(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})([^/]*)\.md$", path)
     if not found:
         return "", ""
@@ -119,7 +138,7 @@ def impossible(path: str, today: dt.date) -> tuple[str, str]:
     better = f"{folder}/undated-{name}".lstrip("/")
     # OpenClaw's calendar takes years below 100 for others, so that no age comes of them.
     if day is None or day.year < 100:
-        return "There is no such day, so that the note never ages.", better
+        return "Invalid date: this note never fades.", better
     if day > today + dt.timedelta(days=1):
         return f"The day is {(day - today).days} days ahead, so that the note counts as new until then.", better
     return "", ""
@@ -132,12 +151,197 @@ def _day(year: str, month: str, number: str) -> dt.date | None:
         return None
 
 
-def everything(entry: Entry, today: dt.date, exists: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-    """Kind and reason of everything doubtful about an entry."""
-    if reason := output(entry):
-        yield "junk", f"It looks like output of a tool: {reason}."
+# --- the checks ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The indexed chunks of the notes: where each is, its file's number, and its unit vector or zeros.
+
+    `texts` gives the texts of some rows.
+    """
+
+    places: Sequence[tuple[str, int, int]]
+    texts: Callable[[Sequence[int]], Sequence[str]]
+    files: npt.NDArray[np.int32]
+    vectors: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class InboxInputs:
+    """What the checks read. `over` holds the first and the last line of a note that no session reads.
+
+    `recalled` holds the paths that recalls returned, None where the log has too few recalls.
+    """
+
+    notes: Sequence[DatedNote]
+    today: dt.date
+    exists: Callable[[str], bool]
+    chunks: Chunks | None = None
+    over: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    recalled: frozenset[str] | None = None
+
+
+class Examination:
+    """One run of the checks: the inputs, their items, whether to stop."""
+
+    def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool]) -> None:
+        self.inputs = inputs
+        self.stopped = stopped
+        self.items = [one for note in inputs.notes for one in note_items(note)]
+
+    @cached_property
+    def outputs(self) -> dict[int, str]:
+        """Number of an item in `items` -> why it looks like the output of a tool."""
+        found = ((at, output(one)) for at, one in enumerate(self.items))
+        return {at: reason for at, reason in found if reason}
+
+    def memories(self) -> Iterator[NoteItem]:
+        """Yield the items that do not look like the output of a tool."""
+        return (one for at, one in enumerate(self.items) if at not in self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class InboxCheck:
+    """One check: the kind of its suggestions, a title for people, its severity, the actions it offers, its search.
+
+    The first of `actions` is the proposed one. `find` gets the examination and this record.
+    """
+
+    kind: str
+    title: str
+    severity: Severity
+    actions: tuple[Action, ...]
+    find: Callable[[Examination, InboxCheck], Iterator[Suggestion]]
+
+
+def _suggestion(check: InboxCheck, one: NoteItem, reason: str, other: NoteItem | None = None) -> Suggestion:
+    twin = None if other is None else _passage(other)
+    return Suggestion(check.kind, _passage(one), reason, check.actions, digest(one.text), twin)
+
+
+def _passage(one: NoteItem) -> Passage:
+    return Passage(one.note.path, one.first, one.last, masked(one.text))
+
+
+def masked(text: str) -> str:
+    """Return the beginning of `text` without anything that looks like a secret."""
+    text = secret_finder.masked(text)
+    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
+
+
+def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.notes:
+        if run.stopped():
+            raise Cancelled
+        lines = note.text.split("\n")
+        for found in secret_finder.find(note.text):
+            last = found.line + note.text.count("\n", found.start, found.end)
+            secret = "\n".join(line.removesuffix("\r") for line in lines[found.line - 1 : last])
+            yield Suggestion(
+                check.kind,
+                Passage(note.path, found.line, last, masked(secret)),
+                f"It looks like a secret: {found.kind}. Agents can recall it, and providers may get it.",
+                check.actions,
+                digest(secret),
+            )
+
+
+def _bad_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.notes:
+        reason, better = impossible(note.path, run.inputs.today)
+        if reason:
+            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), reason, check.actions, "", None, better)
+
+
+def _exact_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    from memory_tui.inbox.duplicates import same
+
+    for keep, drop in same(run.items):
+        yield _suggestion(check, drop, f"{_passage(keep)} says the same.", keep)
+
+
+def _near_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    from memory_tui.inbox.duplicates import nearly_same
+
+    for keep, drop in nearly_same(run.items, run.stopped):
+        yield _suggestion(check, drop, f"{_passage(keep)} says nearly the same.", keep)
+
+
+def _paraphrases(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    from rapidfuzz import fuzz
+
+    from memory_tui.inbox.duplicates import NEAR, close
+
+    chunks = run.inputs.chunks
+    if chunks is None:
         return
-    if reason := passed(entry, today):
-        yield "stale date", reason
-    if path := dead(entry, exists):
-        yield "dead path", f"{path} is not there."
+    for one, other, cosine in close(chunks.vectors, chunks.files, stopped=run.stopped)[:_MOST_PARAPHRASES]:
+        text, twin = chunks.texts((one, other))
+        if not (text and twin):
+            # The index changed since: the next examination reads the new text.
+            continue
+        if fuzz.ratio(text, twin) < NEAR:
+            first, second = Passage(*chunks.places[one], masked(text)), Passage(*chunks.places[other], masked(twin))
+            reason = f"{first} is close in meaning (cosine {cosine:.2f})."
+            yield Suggestion(check.kind, second, reason, check.actions, digest(twin), first)
+
+
+def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for one in run.memories():
+        if reason := passed(one, run.inputs.today):
+            yield _suggestion(check, one, reason)
+
+
+def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for one in run.memories():
+        if path := dead(one, run.inputs.exists):
+            yield _suggestion(check, one, f"{path} is not there.")
+
+
+def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for one in run.items:
+        first, last = run.inputs.over.get(one.note.path, (0, 0))
+        if first and one.last >= first and (one.first <= last or not last):
+            until = f"to line {last}" if last else "on"
+            yield _suggestion(check, one, f"No session reads {one.note.path} from line {first} {until}.")
+
+
+def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for at, reason in run.outputs.items():
+        yield _suggestion(check, run.items[at], f"It looks like output of a tool: {reason}.")
+
+
+def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    from memory_tui.curate.planner import ARCHIVE
+
+    if run.inputs.recalled is None:
+        return
+    for note in run.inputs.notes:
+        age = (run.inputs.today - note.day).days if note.day else 0
+        if age > _OLD_DAYS and note.path not in run.inputs.recalled and not note.path.startswith(f"{ARCHIVE}/"):
+            reason = f"It is {age} days old, and no logged recall returned it."
+            yield Suggestion(check.kind, Passage(note.path, 1, 1, masked(note.text)), reason, check.actions, "")
+
+
+_LATER: tuple[Action, ...] = ("keep", "snooze")
+
+CHECKS: tuple[InboxCheck, ...] = (
+    InboxCheck("secret", "looks like a secret", "danger", ("delete", *_LATER), _secrets),
+    InboxCheck("bad date", "a date that cannot be", "warning", ("rename", *_LATER), _bad_dates),
+    InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),
+    InboxCheck(
+        "near duplicate", "said twice in nearly the same words", "warning", ("merge", *_LATER), _near_duplicates
+    ),
+    InboxCheck("paraphrase", "perhaps the same in other words", "hint", ("keep", "merge", "snooze"), _paraphrases),
+    InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),
+    InboxCheck("dead path", "names a file that is not there", "warning", ("keep", "delete", "snooze"), _dead_paths),
+    InboxCheck("over budget", "beyond what a session reads", "warning", ("demote", *_LATER), _over_budget),
+    InboxCheck("junk", "looks like output of a tool", "warning", ("delete", *_LATER), _junk),
+    InboxCheck(
+        "never recalled", "never recalled so far", "hint", ("archive note", "trash note", *_LATER), _never_recalled
+    ),
+)
+"""Every check, the most pressing first."""
+
+BY_KIND: Mapping[str, InboxCheck] = MappingProxyType({check.kind: check for check in CHECKS})

@@ -35,12 +35,12 @@ class Decisions:
         return data if isinstance(data, dict) else {}
 
     def open(self, found: Sequence[Suggestion], now: float) -> tuple[Suggestion, ...]:
-        """Those of `found` that are neither kept nor put off at `now` (epoch seconds)."""
+        """Return the suggestions that are neither dismissed nor snoozed at `now` (epoch seconds)."""
         data = self._read()
         return tuple(one for one in found if not _hidden(data.get(one.id), now))
 
     def hidden(self, found: Sequence[Suggestion], now: float) -> dict[str, float]:
-        """Until when (epoch seconds, infinite for good) each of `found` that is not open at `now` is put off, by id."""
+        """Return id -> end of snooze (epoch seconds, infinite if dismissed) of each suggestion hidden at `now`."""
         data = self._read()
         return {
             one.id: math.inf if data[one.id] == _FOREVER else data[one.id]
@@ -49,19 +49,19 @@ class Decisions:
         }
 
     def decided(self) -> frozenset[str]:
-        """The ids of everything that was kept or put off, due again or not."""
+        """Return the ids of all dismissed or snoozed suggestions, due again or not."""
         return frozenset(self._read())
 
     def keep(self, suggestion: Suggestion) -> None:
-        """Never show it again."""
+        """Dismiss a suggestion for good."""
         self._set(suggestion.id, _FOREVER)
 
     def snooze(self, suggestion: Suggestion, until: float) -> None:
-        """Show it again at `until`, epoch seconds."""
+        """Hide a suggestion until `until` (epoch seconds)."""
         self._set(suggestion.id, until)
 
     def reopen(self, identifier: str) -> bool:
-        """Take a decision back; False when there was none."""
+        """Undo a decision; returns False when there was none."""
         return self._set(identifier, None)
 
     def _read(self) -> dict[str, Any]:

@@ -15,27 +15,27 @@ from rapidfuzz import fuzz
 
 from memory_tui.core.errors import Cancelled
 from memory_tui.core.tokens import segmented
-from memory_tui.inbox.entries import Entry
+from memory_tui.inbox.entries import NoteItem
 
 SHORTEST = 20
-"""Characters of what is compared; shorter entries repeat by chance."""
+"""Fewest characters of a compared item; shorter ones repeat by chance."""
 NEAR = 88.0
-"""Least `rapidfuzz.fuzz.ratio` of two entries that say nearly the same."""
+"""Lowest `rapidfuzz.fuzz.ratio` (0 to 100) of near duplicates."""
 _RARE = 40
-"""A word in more entries than this tells nothing about which two of them are alike."""
+"""Most items that share a telling word; a commoner word marks no pair as alike."""
 _SHARED = 2
-"""Telling words that two entries have to share before they are compared."""
+"""Fewest telling words that two items share before they are compared."""
 _OFTEN = 256
-"""Entries between two looks at whether anybody waits, or wants the processor."""
+"""Items between two checks for a stop; other threads run in between."""
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _CLOSE = 0.9
 """Least cosine of chunks that may say the same; vectors made of words alone are close for any two notes."""
 _BLOCK = 1024
 
 
-def same(found: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Pairs (to keep, to remove) of entries that are word for word the same."""
-    groups: dict[str, list[Entry]] = defaultdict(list)
+def same(found: Sequence[NoteItem]) -> Iterator[tuple[NoteItem, NoteItem]]:
+    """Yield pairs (to keep, to remove) of items with equal words."""
+    groups: dict[str, list[NoteItem]] = defaultdict(list)
     for entry in found:
         if len(entry.plain) >= SHORTEST and not entry.fenced:
             groups[entry.plain].append(entry)
@@ -45,8 +45,10 @@ def same(found: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
             yield from ((keep, entry) for entry in group if entry is not keep)
 
 
-def nearly_same(found: Sequence[Entry], stopped: Callable[[], bool] = lambda: False) -> Iterator[tuple[Entry, Entry]]:
-    """Pairs (to keep, to remove) that differ in little; those that differ in numbers alone are measurements.
+def nearly_same(
+    found: Sequence[NoteItem], stopped: Callable[[], bool] = lambda: False
+) -> Iterator[tuple[NoteItem, NoteItem]]:
+    """Yield pairs (to keep, to remove) of near duplicates; items that differ in numbers alone are measurements.
 
     Raises Cancelled when `stopped` says so.
     """
@@ -142,7 +144,7 @@ def _spread(rows: npt.NDArray[np.float32], bounds: Sequence[tuple[int, int]]) ->
     return float(mean), float(max(0.0, squares / pairs - mean * mean) ** 0.5)
 
 
-def _rank(entry: Entry) -> tuple[bool, int, str, int]:
-    """Which of two twins stays: one of a lasting note, else the newest, else the first."""
+def _rank(entry: NoteItem) -> tuple[bool, int, str, int]:
+    """Sort key: the twin in a lasting note stays, else the newest, else the first."""
     day = entry.note.day
     return day is not None, -day.toordinal() if day else 0, entry.note.path, entry.first

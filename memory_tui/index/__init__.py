@@ -1,6 +1,7 @@
 """The SQLite index of a workspace: schema, writing, reading, checking, rebuilding, watching.
 
-- batch_jobs: Batch jobs in the index: which text waits for which job, so that none is paid twice. -> claim
+- batch_jobs: Batch jobs: which text waits for which job of a provider's batch service, so that none is paid twice. ->
+  claim
 - connections: Read-only connections, one for each running query, reused by the next. -> Readers
 - database: An index as an SQLite database: its connection, its extensions, what the build of SQLite can do. ->
   Database

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Readers:
         self._lock = threading.Lock()
         self._idle: list[Store] = []
         self._busy: list[Store] = []
-        self._closed = threading.Event()
+        self._closed = Stop()
 
     @contextmanager
     def borrow(self, path: Path) -> Iterator[Store | None]:
@@ -63,8 +64,7 @@ class Readers:
     def _kept(self, path: Path) -> Store | None:
         """A connection that nobody uses, to the file that is at `path` now."""
         with self._lock:
-            if self._closed.is_set():
-                raise Cancelled
+            self._closed.check()
             while self._idle:
                 store = self._idle.pop()
                 if store.path == path and not store.moved:
@@ -105,7 +105,7 @@ class Writer:
         close_store: Callable[[Store], None],
         on_failure: Callable[[MemoryTuiError], None],
     ) -> None:
-        self.closing = threading.Event()
+        self.closing = Stop()
         self._open_store = open_store
         self._close_store = close_store
         self._on_failure = on_failure
@@ -154,8 +154,7 @@ class Writer:
         try:
             while (job := self._jobs.get()) is not None:
                 try:
-                    if self.closing.is_set():
-                        raise Cancelled
+                    self.closing.check()
                     job.outcome.set_result(self._run(job.run))
                 except MemoryTuiError as error:
                     self._on_failure(error)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from memory_tui.core.settings import Settings
 from memory_tui.index.mass_deletion import Devices, Shrink, sort_out
@@ -16,15 +18,16 @@ PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "t
 """Reasons of syncs that nobody asked for by name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Freshness:
-    """How many notes are `fresh`, those that are not by path, and what is no note.
+    """How many of `total` notes on disk are `fresh`, those that are not by path, and what is no note.
 
     `rebuild` says what the index was made with that is otherwise now; then no note is fresh. `shrink` is what a
     person has to agree to before it is forgotten. `moved` are the stored paths of roots on another device than before,
     where notes are missing.
     """
 
+    total: int
     fresh: int
     stale: Mapping[str, FileState]
     left_out: tuple[LeftOut, ...]
@@ -36,15 +39,43 @@ class Freshness:
         """The notes in one of `states`."""
         return tuple(note for note in self.stale.values() if note.state in states)
 
-    @property
+    @cached_property
     def pending(self) -> tuple[FileState, ...]:
         """Notes that the next sync will index or forget."""
         return self.of("pending")
 
-    @property
+    @cached_property
     def failed(self) -> tuple[FileState, ...]:
         """Notes that could not be indexed."""
         return self.of("failed")
+
+    @cached_property
+    def unsettled(self) -> tuple[FileState, ...]:
+        """Notes that were being written each time they were read."""
+        return self.of("changed while read")
+
+    @cached_property
+    def missing(self) -> tuple[FileState, ...]:
+        """Notes whose folder has vanished; what was indexed of them stays."""
+        return self.of("missing root")
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `status --json` prints it: the numbers, and a path with its reason for each note that is not fresh."""
+
+        def listed(notes: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+            return [{"path": path, "detail": detail} for path, detail in notes]
+
+        return {
+            "total": self.total,
+            "fresh": self.fresh,
+            "pending": listed((note.path, note.detail) for note in self.pending),
+            "failed": listed((note.path, note.detail) for note in self.failed),
+            "leftOut": listed((left.path, left.reason) for left in self.left_out),
+            "unsettled": listed((note.path, note.detail) for note in self.unsettled),
+            "missing": listed((note.path, note.detail) for note in self.missing),
+            "rebuild": list(self.rebuild),
+            "shrink": self.shrink,
+        }
 
 
 def compare(
@@ -74,5 +105,5 @@ def compare(
     fresh = scan.total - len(stale)
     gone = sort_out(scan, known, roots, devices)
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in gone.deleted)
-    stale.update((held.path, FileState(*held)) for held in gone.held)
-    return Freshness(fresh, stale, scan.left_out, rebuild, gone.shrink, frozenset(gone.moved))
+    stale.update((note.path, FileState(*note)) for note in gone.retained)
+    return Freshness(scan.total, fresh, stale, scan.left_out, rebuild, gone.shrink, frozenset(gone.moved))

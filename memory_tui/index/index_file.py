@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -104,7 +105,7 @@ def check(index: Path) -> None:
             raise refused(part, "is a folder" if part.is_dir() and not part.is_symlink() else "is a link or a pipe")
 
 
-def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
+def choose_path(path: str | os.PathLike[str], notices: list[str]) -> Path:
     """Where the index of `path` can be written: there, or in this user's temporary folder, with a notice.
 
     Makes the folder (0700) and an empty file (0600). Raises IndexUnavailable.
@@ -146,9 +147,34 @@ def find(path: str | os.PathLike[str]) -> Path:
     where = resolved(path)
     if (where.exists() and os.access(where, os.W_OK)) or not hasattr(os, "geteuid"):
         return where
-    others = [Path(tempfile.gettempdir()), *_MEMORY]
-    found = (folder / f"memory-tui-{os.geteuid()}" / _temporary_name(where) for folder in others)
+    found = (folder / _temporary_name(where) for folder in temporary_folders())
     return next((other for other in found if other.exists()), where)
+
+
+def temporary_folders() -> list[Path]:
+    """Where `place` puts indexes of this user for want of a place of their own; they need not be there."""
+    if not hasattr(os, "geteuid"):
+        return [Path(tempfile.gettempdir()) / "memory-tui"]
+    return [folder / f"memory-tui-{os.geteuid()}" for folder in (Path(tempfile.gettempdir()), *_MEMORY)]
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether the index at `path` lies in one of the temporary folders."""
+    return path.parent in temporary_folders()
+
+
+def displaced(path: str | os.PathLike[str]) -> list[Path]:
+    """The temporary indexes that stand for the one of `path`."""
+    name = _temporary_name(resolved(path))
+    return [other for folder in temporary_folders() if (other := folder / name).exists()]
+
+
+def remove_temporary(path: Path) -> None:
+    """Remove a temporary index, everything beside it, and its folder when that is empty. Raises OSError."""
+    for part in sorted(path.parent.glob(f"{path.name}*"), reverse=True):
+        atomic.remove_file(part)
+    with contextlib.suppress(OSError):
+        path.parent.rmdir()
 
 
 def file_at(path: Path) -> tuple[int, int] | None:

@@ -240,10 +240,6 @@ class Store(Database):
                     self._known.load(generation)
             return self._known
 
-    def settled(self) -> Settled:
-        """What the disk has to say of a note for its row to hold without another look; the next call changes it."""
-        return self.known().settled
-
     def file(self, path: str) -> IndexedNote | None:
         """The row of one note."""
         rows = self.query(f"{FILE} WHERE path = ?", (path,))
@@ -261,7 +257,7 @@ class Store(Database):
 
     def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
         """The texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged for one that changed."""
-        wanted = json.dumps([int(rowid) for rowid in rowids])
+        wanted = _json(rowids)
         rows = self.query("SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
         if any(not isinstance(text, str) or sha256_hex(text) != digest for _, text, digest in rows):
             raise self.damaged("a text is not what was indexed")
@@ -311,21 +307,23 @@ class Store(Database):
             return None
         return np.array([rowid for rowid, _ in rows[:count]], np.int64)
 
-    def standing(self, query: Vectors, rowid: int) -> CosineRank | None:
-        """Compute the exact place of a chunk by its cosine, from every vector."""
-        after, rank, of = 0, 1, 0
+    def standings(self, query: Vectors, rowids: Sequence[int] | RowIds) -> dict[int, CosineRank]:
+        """Compute the exact place of chunks by their cosine, from every vector."""
         with self.snapshot():
-            own = self.page(rowid - 1, 1)
-            if not len(own) or own.rowids[0] != rowid or not own.embedded[0]:
-                return None
-            cosine = float((own.vectors.astype(np.float64) @ query)[0])
-            while len(page := self.page(after, _PAGE)):
+            wanted = self._page("c.id IN (SELECT value FROM json_each(?))", (_json(rowids),), vectors=True)
+            wanted = wanted.of_those(wanted.embedded)
+            own = wanted.vectors.astype(np.float64) @ query
+            before, of, after = np.zeros(len(wanted), np.int64), 0, 0
+            while len(wanted) and len(page := self.page(after, _PAGE)):
                 after = int(page.rowids[-1])
                 others = (page.vectors.astype(np.float64) @ query)[page.embedded]
-                before = page.rowids[page.embedded] < rowid
-                rank += int(np.count_nonzero((others > cosine + _TIE) | (before & (others >= cosine - _TIE))))
+                numbers = page.rowids[page.embedded]
                 of += len(others)
-        return CosineRank(cosine, rank, of)
+                for at, cosine in enumerate(own.tolist()):
+                    first = (others > cosine + _TIE) | ((numbers < wanted.rowids[at]) & (others >= cosine - _TIE))
+                    before[at] += np.count_nonzero(first)
+        places = zip(wanted.rowids.tolist(), own.tolist(), before.tolist(), strict=True)
+        return {rowid: CosineRank(cosine, ahead + 1, of) for rowid, cosine, ahead in places}
 
     def rejected(self) -> list[Rejected]:
         """List the chunks without a vector that were refused in the space of the index, by path and line."""
@@ -432,3 +430,8 @@ class Store(Database):
                 (identity.provider, identity.model, identity.key, json.dumps(list(hashes)), identity.dims),
             )
         )
+
+
+def _json(rowids: Sequence[int] | RowIds) -> str:
+    """Write rowids as JSON, for json_each."""
+    return json.dumps([int(rowid) for rowid in rowids])

@@ -12,16 +12,17 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from memory_tui.core import events
-from memory_tui.core.errors import Cancelled, Unreadable
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Unreadable
 from memory_tui.core.events import Listener
 from memory_tui.core.tokens import indexed_form
 from memory_tui.index import batch_jobs, database, index_write, mass_deletion
-from memory_tui.index.batch_jobs import Terms
+from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
-from memory_tui.index.embedding import BATCH, HERE, Embedder, Manner
+from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.mass_deletion import Gone
 from memory_tui.index.schema import Recipe
@@ -165,14 +166,6 @@ _PROGRESS_SECONDS = 0.1
 _END = object()
 
 
-class Stop(Protocol):
-    """Tells a run that it should give up."""
-
-    def is_set(self) -> bool:
-        """Whether it should."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a run is told: whom to tell, when to stop, why it runs, and what it may take for granted.
@@ -188,13 +181,13 @@ class Orders:
     reason: str
     patience: Thresholds | None = None
     accepted: bool = False
-    terms: Terms | None = None
+    terms: BatchTerms | None = None
     rebuilding: bool = False
-    manner: Manner = HERE
+    manner: EmbeddingMode = HERE
 
 
 @dataclass
-class Tally:
+class SyncCounts:
     """What a run has done so far, in files and chunks."""
 
     found: int = 0
@@ -209,11 +202,11 @@ class Tally:
     failed: list[tuple[str, str]] = field(default_factory=list)
 
 
-class Run:
+class SyncRun:
     """One run of `provider` over `store`, whose chunks are made after `recipe`."""
 
     def __init__(self, store: Store, recipe: Recipe, provider: Provider | None, orders: Orders) -> None:
-        self.tally = Tally()
+        self.tally = SyncCounts()
         self.gone = Gone()
         self._store = store
         self._recipe = recipe
@@ -261,8 +254,7 @@ class Run:
 
     def check(self) -> None:
         """Raises Cancelled when the work is to be given up."""
-        if self._orders.stop.is_set():
-            raise Cancelled
+        self._orders.stop.check()
 
     def _forget(self, scan: Scan) -> None:
         store, orders = self._store, self._orders
@@ -277,7 +269,7 @@ class Run:
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
         now = mass_deletion.devices(orders.roots)
-        if now != before and not self.gone.held:
+        if now != before and not self.gone.retained:
             index_write.remember(store, mass_deletion.KEY, mass_deletion.to_text(now))
 
     def _look_at(self, note: Found, row: IndexedNote | None) -> None:

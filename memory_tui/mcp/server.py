@@ -131,7 +131,7 @@ class Handlers:
                 answer = await self._within(seconds, functools.partial(_ask, run, late))
                 if answer is not None:
                     return _result(answer)
-            return _result(_late(name, str(given.get("path", ""))))
+            return _result(_timed_out(name, str(given.get("path", ""))))
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
@@ -203,7 +203,6 @@ class Handlers:
 
     async def _in_thread(self, run: Callable[[Stop], Outcome]) -> Outcome:
         """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
-
         cancel = Stop()
         try:
             async with self.limit:
@@ -245,7 +244,7 @@ def _result(answer: SearchAnswer | GetAnswer) -> dict[str, Any]:
     }
 
 
-def _late(tool: str, path: str) -> SearchAnswer | GetAnswer:
+def _timed_out(tool: str, path: str) -> SearchAnswer | GetAnswer:
     """What is said when not even words were looked for in time."""
     from memory_tui.mcp.tools import refused, unavailable
 
@@ -301,7 +300,7 @@ def serve(host: ServedMemory) -> None:
         """Leave at once: the thread that reads the input cannot be called back from it."""
         del frame
         host.close()
-        stop_signals.say(number)
+        stop_signals.report(number)
         os._exit(stop_signals.exit_status(number))
 
     pipes = Pipes()

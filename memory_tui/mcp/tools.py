@@ -358,7 +358,7 @@ def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
     request = types.get_arguments(given)
-    path, start, lines = _place(request)
+    path, start, lines = _range(request)
     if not path:
         raise QueryError("path required", "Name a note, for instance MEMORY.md.")
     try:
@@ -387,7 +387,7 @@ def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
     return found
 
 
-def _place(request: GetArguments) -> tuple[str, int, int | None]:
+def _range(request: GetArguments) -> tuple[str, int, int | None]:
     """Path, first line and number of lines; a citation says them all."""
     path, start, lines = jsstring.trim(request["path"]), request.get("from", 0), request.get("lines", 0)
     if linked := LINKED.match(path):

@@ -20,13 +20,13 @@ from memory_tui.index.sync_run import on_lines_of_file
 from memory_tui.openclaw import host_index
 from memory_tui.openclaw.host_index import (
     Era,
+    HostChunk,
+    HostCounts,
+    HostFile,
+    HostIdentity,
+    HostIndex,
+    HostProblem,
     Key,
-    TheirChunk,
-    TheirCounts,
-    TheirFile,
-    TheirIdentity,
-    TheirIndex,
-    TheirProblem,
 )
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.notes import Document
@@ -61,13 +61,13 @@ class FileComparison:
     models: tuple[str, ...]
 
 
-def files(seen: Scan, read_document: Callable[[Found], Document], their: TheirIndex) -> list[FileComparison]:
+def files(seen: Scan, read_document: Callable[[Found], Document], their: HostIndex) -> list[FileComparison]:
     """Every file of the scan `seen` or of `their` index, by path; what cannot be read is not compared."""
     compared = [*_of_disk(seen, read_document, their), *_of_theirs_alone(seen, their)]
     return sorted(compared, key=lambda file: (file.path, file.source))
 
 
-def _of_disk(seen: Scan, read_document: Callable[[Found], Document], their: TheirIndex) -> Iterable[FileComparison]:
+def _of_disk(seen: Scan, read_document: Callable[[Found], Document], their: HostIndex) -> Iterable[FileComparison]:
     for found in seen.found:
         key = found.source, found.path
         row, chunks = their.files.get(key), their.chunks.get(key, ())
@@ -85,7 +85,7 @@ def _of_disk(seen: Scan, read_document: Callable[[Found], Document], their: Thei
         yield _note(document, key, row, chunks, their)
 
 
-def _of_theirs_alone(seen: Scan, their: TheirIndex) -> Iterable[FileComparison]:
+def _of_theirs_alone(seen: Scan, their: HostIndex) -> Iterable[FileComparison]:
     on_disk = {(found.source, found.path) for found in seen.found}
     left_out = {left.path: left for left in seen.left_out}
     for key in their.files.keys() | their.chunks.keys():
@@ -106,9 +106,9 @@ def _of_theirs_alone(seen: Scan, their: TheirIndex) -> Iterable[FileComparison]:
 def _note(
     document: Document,
     key: Key,
-    row: TheirFile,
-    chunks: Sequence[TheirChunk],
-    their: TheirIndex,
+    row: HostFile,
+    chunks: Sequence[HostChunk],
+    their: HostIndex,
 ) -> FileComparison:
     told: dict[Difference, str] = {}
     identity = their.identity
@@ -133,7 +133,7 @@ def _note(
 
 def _file(
     key: Key,
-    chunks: Sequence[TheirChunk],
+    chunks: Sequence[HostChunk],
     told: Mapping[Difference, str],
     *,
     expected: int | None = None,
@@ -153,7 +153,7 @@ def _file(
     )
 
 
-def _missing(path: str, chunks: Sequence[TheirChunk], their: TheirIndex) -> str:
+def _missing(path: str, chunks: Sequence[HostChunk], their: HostIndex) -> str:
     if chunks:
         return f"OpenClaw's index has {len(chunks)} chunks of it, but no row for the file."
     if path == "memory.md" and their.era == "agent database":
@@ -169,7 +169,7 @@ def _extra(path: str, left: LeftOut | None) -> str:
     return "It is in OpenClaw's index, but not among the notes on disk."
 
 
-def _cut(document: Document, source: str, identity: TheirIdentity) -> dict[_Lines, str] | None:
+def _cut(document: Document, source: str, identity: HostIdentity) -> dict[_Lines, str] | None:
     """The id of each chunk, by lines and hash, that OpenClaw 2026.3 would make; None without their sizes."""
     if identity.chunk_tokens is None or identity.chunk_overlap is None:
         return None
@@ -180,7 +180,7 @@ def _cut(document: Document, source: str, identity: TheirIdentity) -> dict[_Line
     }
 
 
-def input_bytes(identity: TheirIdentity) -> int:
+def input_bytes(identity: HostIdentity) -> int:
     """The longest chunk in UTF-8 bytes that OpenClaw 2026.3 hands to the provider of `identity`."""
     small = identity.provider == "local" or (
         identity.provider == "gemini" and not identity.model.endswith("gemini-embedding-2-preview")
@@ -188,7 +188,7 @@ def input_bytes(identity: TheirIdentity) -> int:
     return _LOCAL_BYTES if small else MAX_INPUT_BYTES
 
 
-def _cut_otherwise(expected: Mapping[_Lines, str], chunks: Sequence[TheirChunk], model: str) -> str:
+def _cut_otherwise(expected: Mapping[_Lines, str], chunks: Sequence[HostChunk], model: str) -> str:
     """How the chunks of an unchanged note differ from those expected, or nothing."""
     found = {(chunk.start_line, chunk.end_line, chunk.hash): chunk for chunk in chunks}
     lacking, strange = expected.keys() - found.keys(), found.keys() - expected.keys()
@@ -202,7 +202,7 @@ def _cut_otherwise(expected: Mapping[_Lines, str], chunks: Sequence[TheirChunk],
     return f"The ids of {others} chunks are not the documented ones." if others else ""
 
 
-def _without_vector(chunks: Sequence[TheirChunk], identity: TheirIdentity | None) -> str:
+def _without_vector(chunks: Sequence[HostChunk], identity: HostIdentity | None) -> str:
     if identity is None or not identity.embeds:
         return ""
     bare = sum(not chunk.embedded for chunk in chunks)
@@ -257,10 +257,10 @@ class IndexComparison:
     state: Literal["ok"]
     path: str
     era: Era
-    identity: TheirIdentity | None
+    identity: HostIdentity | None
     mismatches: tuple[Mismatch, ...]
     consequence: str
-    counts: TheirCounts
+    counts: HostCounts
     revision: int | None
     user_version: int
     on_disk: int
@@ -311,7 +311,7 @@ def compare_configured(
     settings: Settings,
     roots: Roots,
     path: Path | None = None,
-) -> IndexComparison | TheirProblem:
+) -> IndexComparison | HostProblem:
     """The index of the configuration's agent, or the one at `path`, against the notes on disk and what is configured.
 
     Raises WorkspaceError.
@@ -319,16 +319,16 @@ def compare_configured(
     return compare_workspace(roots, path or database(config), wanted(config, settings, roots))
 
 
-def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) -> IndexComparison | TheirProblem:
+def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) -> IndexComparison | HostProblem:
     """Their index at `path` against the notes on disk now, or why it cannot be read. Raises WorkspaceError."""
     their = host_index.open_index(path)
-    return their if isinstance(their, TheirProblem) else compare(scan(roots), read, their, wishes)
+    return their if isinstance(their, HostProblem) else compare(scan(roots), read, their, wishes)
 
 
 def compare(
     seen: Scan,
     read_document: Callable[[Found], Document],
-    their: TheirIndex,
+    their: HostIndex,
     wishes: Wanted | None = None,
 ) -> IndexComparison:
     """`their` index against the notes of the scan `seen`, and against what the configuration asks for."""
@@ -366,7 +366,7 @@ _CONSEQUENCES: Mapping[Era, str] = {
 }
 
 
-def _mismatches(their: TheirIndex, wishes: Wanted) -> Iterable[Mismatch]:
+def _mismatches(their: HostIndex, wishes: Wanted) -> Iterable[Mismatch]:
     identity = their.identity
     if identity is None:
         yield Mismatch("metadata_missing", "none", schema.RECIPE)
@@ -388,7 +388,7 @@ def _mismatches(their: TheirIndex, wishes: Wanted) -> Iterable[Mismatch]:
             yield Mismatch("chunking", f"{identity.chunk_tokens}/{identity.chunk_overlap}", f"{sizes[0]}/{sizes[1]}")
 
 
-def _remarks(their: TheirIndex, compared: Sequence[FileComparison]) -> Iterable[str]:
+def _remarks(their: HostIndex, compared: Sequence[FileComparison]) -> Iterable[str]:
     """What stands against the whole, in sentences."""
     identity, counts = their.identity, their.counts
     if identity is None:

@@ -27,7 +27,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class TheirProblem:
+class HostProblem:
     """Why their index cannot be compared; an unknown schema is shown by the names of its `tables`."""
 
     path: str
@@ -38,7 +38,7 @@ class TheirProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class TheirIdentity:
+class HostIdentity:
     """What they recorded to have made the index with; empty or None where they did not."""
 
     provider: str
@@ -59,14 +59,14 @@ class TheirIdentity:
         return bool(self.provider) and self.provider != schema.KEYWORDS_ONLY[0]
 
 
-class TheirFile(NamedTuple):
+class HostFile(NamedTuple):
     """A file row: SHA-256 of the text (empty when it waits to be indexed again), size in bytes."""
 
     hash: str
     size: int
 
 
-class TheirChunk(NamedTuple):
+class HostChunk(NamedTuple):
     """A chunk row: whether it holds an embedding, and whether the vec0 table has it (None without that table)."""
 
     chunk_id: str
@@ -79,7 +79,7 @@ class TheirChunk(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TheirCounts:
+class HostCounts:
     """How much is in their index; None for a table that is not there.
 
     `sources` maps a source to its files, `embedded` counts chunks with an embedding, `vectors` rows of the vec0
@@ -97,21 +97,21 @@ class TheirCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class TheirIndex:
+class HostIndex:
     """Their whole index at one moment; `revision` counts its changes, where they count them."""
 
     path: str
     era: Era
-    identity: TheirIdentity | None
-    files: Mapping[Key, TheirFile]
-    chunks: Mapping[Key, tuple[TheirChunk, ...]]
-    counts: TheirCounts
+    identity: HostIdentity | None
+    files: Mapping[Key, HostFile]
+    chunks: Mapping[Key, tuple[HostChunk, ...]]
+    counts: HostCounts
     revision: int | None
     user_version: int
     remarks: tuple[str, ...]
 
 
-def identity(text: object, remarks: list[str]) -> TheirIdentity | None:
+def identity(text: object, remarks: list[str]) -> HostIdentity | None:
     """The record in `text`; what cannot be understood is told in `remarks`."""
     try:
         fields = json.loads(text) if isinstance(text, str) else None
@@ -130,7 +130,7 @@ def identity(text: object, remarks: list[str]) -> TheirIdentity | None:
         return None
 
     sources: list[Any] = checked("sources", list) or []
-    return TheirIdentity(
+    return HostIdentity(
         provider=checked("provider", str) or "",
         model=checked("model", str) or "",
         provider_key=checked("providerKey", str) or "",
@@ -202,13 +202,13 @@ def find(candidates: Sequence[Path]) -> Path:
     return (there or list(candidates[-1:]))[0]
 
 
-def open_index(path: Path) -> TheirIndex | TheirProblem:
+def open_index(path: Path) -> HostIndex | HostProblem:
     """Their index at `path`, or why it cannot be read; the file, its time and its folder stay as they are."""
     try:
         found, copied = open_foreign.read_foreign(path, lambda connection: _read(connection, str(path)))
     except open_foreign.NotSeen as problem:
-        return TheirProblem(str(path), problem.state, problem.detail, problem.next_step)
-    if copied and isinstance(found, TheirIndex):
+        return HostProblem(str(path), problem.state, problem.detail, problem.next_step)
+    if copied and isinstance(found, HostIndex):
         return replace(found, remarks=(*found.remarks, _CUT_OFF))
     return found
 
@@ -216,7 +216,7 @@ def open_index(path: Path) -> TheirIndex | TheirProblem:
 _CUT_OFF = "A program ended without finishing to write it; shown is what OpenClaw will find at its next start."
 
 
-def _read(connection: apsw.Connection, path: str) -> TheirIndex | TheirProblem:
+def _read(connection: apsw.Connection, path: str) -> HostIndex | HostProblem:
     tables = _tables(connection)
     layout = _layout(tables)
     if layout is None:
@@ -260,8 +260,8 @@ def _strange(connection: apsw.Connection, tables: _Tables) -> str:
     return "holds no memory index of OpenClaw"
 
 
-def _unknown(path: str, tables: _Tables, what: str) -> TheirProblem:
-    return TheirProblem(path, "unknown schema", f"{path} {what}.", "It was left as it is.", tuple(tables))
+def _unknown(path: str, tables: _Tables, what: str) -> HostProblem:
+    return HostProblem(path, "unknown schema", f"{path} {what}.", "It was left as it is.", tuple(tables))
 
 
 class _Reading:
@@ -273,14 +273,14 @@ class _Reading:
         self._tables = tables
         self._remarks: list[str] = []
 
-    def whole(self, path: str) -> TheirIndex:
+    def whole(self, path: str) -> HostIndex:
         """Everything that is compared."""
         identity = self._identity()
         files, chunks = self._files(), self._chunks()
         version = int(self._value("PRAGMA user_version"))
         self._remark_on_newer(identity, version)
         counts = self._counts(files, [chunk for rows in chunks.values() for chunk in rows])
-        return TheirIndex(
+        return HostIndex(
             path, self._layout.era, identity, files, chunks, counts, self._revision(), version, tuple(self._remarks)
         )
 
@@ -303,15 +303,15 @@ class _Reading:
     def _source(self, table: str) -> str:
         return _text("t.source") if "source" in self._tables[table] else "'memory'"
 
-    def _files(self) -> dict[Key, TheirFile]:
+    def _files(self) -> dict[Key, HostFile]:
         table = self._layout.files
         rows = self._pages(
             f"SELECT t.rowid, {self._source(table)}, {_text('t.path')}, {_text('t.hash')}, "
             f"{_whole('t.size')} FROM {table} t"
         )
-        return {(source, path): TheirFile(digest, size) for source, path, digest, size in rows}
+        return {(source, path): HostFile(digest, size) for source, path, digest, size in rows}
 
-    def _chunks(self) -> dict[Key, tuple[TheirChunk, ...]]:
+    def _chunks(self) -> dict[Key, tuple[HostChunk, ...]]:
         table, stored = self._layout.chunks, f"{self._layout.vec0}_rowids"
         in_vec0 = f"EXISTS (SELECT 1 FROM {stored} v WHERE v.id = t.id)" if stored in self._tables else "NULL"
         # An empty embedding is [] as JSON and nothing as a BLOB; its length is known without reading it.
@@ -320,17 +320,17 @@ class _Reading:
             f"{_whole('t.end_line')}, {_text('t.hash')}, {_text('t.model')}, "
             f"coalesce(octet_length(t.embedding), 0) > 2, {in_vec0} FROM {table} t"
         )
-        found: dict[Key, list[TheirChunk]] = defaultdict(list)
+        found: dict[Key, list[HostChunk]] = defaultdict(list)
         for source, path, *values, embedded, vector in rows:
-            chunk = TheirChunk._make((*values, bool(embedded), None if vector is None else bool(vector)))
+            chunk = HostChunk._make((*values, bool(embedded), None if vector is None else bool(vector)))
             found[source, path].append(chunk)
         return {key: tuple(sorted(chunks, key=lambda chunk: chunk[1:3])) for key, chunks in found.items()}
 
-    def _counts(self, files: Mapping[Key, TheirFile], chunks: Sequence[TheirChunk]) -> TheirCounts:
+    def _counts(self, files: Mapping[Key, HostFile], chunks: Sequence[HostChunk]) -> HostCounts:
         layout = self._layout
         definition = str(self._value("SELECT sql FROM sqlite_schema WHERE name = ?", (layout.vec0,)) or "")
         dims = _DIMS.search(definition)
-        return TheirCounts(
+        return HostCounts(
             sources=dict(Counter(source for source, _ in files)),
             files=len(files),
             chunks=len(chunks),
@@ -350,13 +350,13 @@ class _Reading:
     def _meta(self, key: str) -> Any:  # noqa: ANN401
         return self._value(f"SELECT value FROM {self._layout.meta} WHERE key = ?", (key,))
 
-    def _identity(self) -> TheirIdentity | None:
+    def _identity(self) -> HostIdentity | None:
         if self._meta(_REBUILD_VECTORS):
             self._remarks.append("It is marked to have its vectors rebuilt: vec0 missed a change.")
         text = self._meta(schema.RECIPE)
         return None if text is None else identity(text, self._remarks)
 
-    def _remark_on_newer(self, identity: TheirIdentity | None, version: int) -> None:
+    def _remark_on_newer(self, identity: HostIdentity | None, version: int) -> None:
         newer = [
             f"{what} {number}"
             for what, number, newest in (

@@ -115,14 +115,14 @@ def save(workspace: Path, ended: Ended, content: str, slug: str) -> Path:
     try:
         if not folder.is_dir():
             atomic.make_folder(folder, 0o777)
-        return _place(note(ended, content).encode("utf-8", "replace"), folder, name)
+        return _create(note(ended, content).encode("utf-8", "replace"), folder, name)
     except OSError as error:
         raise MemoryTuiError(
             f"The note cannot be written to {folder}: {error.strerror or error}.", "Check permissions and free space."
         ) from error
 
 
-def _place(data: bytes, folder: Path, name: str) -> Path:
+def _create(data: bytes, folder: Path, name: str) -> Path:
     """Write the note under the first name that is free, in one step that cannot overwrite."""
     for number in range(1, 10_000):
         path = folder / (f"{name}.md" if number == 1 else f"{name}-{number}.md")

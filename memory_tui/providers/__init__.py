@@ -5,7 +5,7 @@
 - batch_format: The wire format of a batch service, as data: how a job is written, where its answers hold what. ->
   BatchFormat
 - chain: The chain of providers: the one in use, then its fallback. -> Chain
-- chain_member: A chain member is one provider with its health, its failures, its pauses. -> Link
+- chain_member: A chain member is one provider with its health, its failures, its pauses. -> ChainMember
 - download: The download of a model file: resumed after a break, checked by size, by checksum. -> fetch
 - failures: Why a provider gave no vectors: a closed set of states, each with its remedy. -> ProviderFailure
 - http_client: The HTTP client posts JSON to a provider; a failure never shows a secret. -> Http
@@ -19,5 +19,5 @@
 - registry: The registry creates a provider by its name. -> create
 - serving: The serving provider: which one was asked for, which one answers, why. -> Who
 - vector_math: Vectors of length one, from whatever a provider answered. -> unit_vectors
-- wires: One file for each provider: its endpoint, its wire format, its limits.
+- wires: One file for each provider: its row with hosts, key variables, models, prices, and its wire format.
 """

@@ -18,7 +18,7 @@ import tenacity
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.answer_rows import Malformed
 from memory_tui.providers.batch_format import BatchFormat, JobStatus, ResultLine
-from memory_tui.providers.failures import PASSING, RETRIED, ProviderFailure, State
+from memory_tui.providers.failures import PASSING, RETRIED, Cause, ProviderFailure
 from memory_tui.providers.http_client import Background, Http
 from memory_tui.providers.protocol import Vectors
 from memory_tui.providers.provider_options import require_consent
@@ -42,9 +42,9 @@ _LONGEST_OBEYED = 60.0
 _UPLOAD_SECONDS, _CALL_SECONDS = 600.0, 60.0
 _LONGEST_PAUSE = 60.0
 _PATIENCE = 1 / 20
-UNSURE = PASSING - {State.RATE_LIMIT}
+UNSURE = PASSING - {Cause.RATE_LIMIT}
 """After these it is not known whether a job was made."""
-_NO_LIST = frozenset({State.UNKNOWN_MODEL, State.REFUSED})
+_NO_LIST = frozenset({Cause.UNKNOWN_MODEL, Cause.REFUSED})
 
 
 def pause(interval: float, waited: float) -> float:
@@ -169,7 +169,7 @@ class BatchService:
             else:
                 return
             raise ProviderFailure(
-                State.BROKEN,
+                Cause.BROKEN,
                 f"The results of {self.label} cannot be put on disk: {why}.",
                 "Free some space; they are fetched again at the next start.",
             )
@@ -193,7 +193,7 @@ class BatchService:
             return how(answer)
         except Malformed as error:
             why = str(error)
-        raise ProviderFailure(State.MALFORMED, f"{self.label} ({self._http.host}) answered with {why}.")
+        raise ProviderFailure(Cause.MALFORMED, f"{self.label} ({self._http.host}) answered with {why}.")
 
     def _run(self, once: Callable[[], Awaitable[T]]) -> T:
         """What `once` gives, asked again after a failure that may pass."""

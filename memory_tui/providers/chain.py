@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
-from memory_tui.providers.chain_member import Link, LinkState, Outlook, Role
-from memory_tui.providers.failures import OF_THE_TEXT, ProviderFailure, State, state_of
+from memory_tui.providers.chain_member import ChainMember, MemberState, ProviderPreview, Role
+from memory_tui.providers.failures import OF_THE_TEXT, PASSING, Cause, LastFailure, ProviderFailure, state_of
 from memory_tui.providers.provider_options import ProviderSettings
 
 if TYPE_CHECKING:
@@ -54,50 +54,6 @@ class Fallback:
         return cls(fields["from"], fields["to"], fields["model"], fields["reason"], fields["since"], fields["retryAt"])
 
 
-@dataclass(frozen=True, slots=True)
-class LastFailure:
-    """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
-
-    `at` and `next_try` are in epoch seconds; `state` is a value of `failure.State`.
-    """
-
-    provider: str
-    model: str
-    host: str
-    state: str
-    message: str
-    next_step: str
-    at: float
-    next_try: float | None = None
-
-    def as_dict(self) -> dict[str, str | float | None]:
-        """JSON-ready fields, for the index's notes about itself."""
-        return {
-            "provider": self.provider,
-            "model": self.model,
-            "host": self.host,
-            "state": self.state,
-            "message": self.message,
-            "nextStep": self.next_step,
-            "at": self.at,
-            "nextTry": self.next_try,
-        }
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> LastFailure:
-        """What `as_dict` gave. Raises KeyError."""
-        return cls(
-            fields["provider"],
-            fields["model"],
-            fields["host"],
-            fields["state"],
-            fields["message"],
-            fields["nextStep"],
-            fields["at"],
-            fields["nextTry"],
-        )
-
-
 NONE = "none"
 _PROBE = "A note about embeddings."
 
@@ -118,9 +74,9 @@ class Chain:
         """How often somebody asked for the first choice to be tried again."""
         self._on_change = on_change
         self._lock = threading.RLock()
-        self._links: list[Link] | None = None
-        self._passed_over: list[LinkState] = []
-        self._passed: list[Link] = []
+        self._members: list[ChainMember] | None = None
+        self._passed_over: list[MemberState] = []
+        self._passed: list[ChainMember] = []
         self._active = 0
 
     # --- what is used ----------------------------------------------------------------------------------------------
@@ -134,13 +90,13 @@ class Chain:
             return None
         while True:
             with self._lock:
-                link = self._all()[self._active]
+                member = self._all()[self._active]
                 try:
-                    link.make()
-                    return link
+                    member.make()
+                    return member
                 except ProviderError as error:
                     failure = error
-            if not self._failed(link, failure):
+            if not self._failed(member, failure):
                 return None
 
     def batches(self) -> BatchService | None:
@@ -152,15 +108,15 @@ class Chain:
 
     def known_identity(self) -> Identity | None:
         """The space of the vectors of the provider in use, where that can be told without asking anybody."""
-        link = self.provider()
-        return link.known_identity if isinstance(link, Link) else None
+        member = self.provider()
+        return member.known_identity if isinstance(member, ChainMember) else None
 
     @property
     def error(self) -> ProviderError | None:
         """Why there are no vectors although they were asked for; None while all is well."""
         with self._lock:
-            link = self._links[self._active] if self._links else None
-            error, fallback = link.error if link else None, self.fallback
+            member = self._members[self._active] if self._members else None
+            error, fallback = member.error if member else None, self.fallback
         if error is None or fallback is None:
             return error
         return ProviderFailure(
@@ -177,22 +133,18 @@ class Chain:
         health = provider.health()
         return replace(health, detail=f"{health.detail}; in place of {fallback.source}") if fallback else health
 
-    def links(self) -> tuple[LinkState, ...]:
+    def members(self) -> tuple[MemberState, ...]:
         """Every provider of the chain in order, with its state; first those that `auto` passed over."""
         if self.name == NONE:
             return ()
         with self._lock:
-            links = self._all()
+            members = self._all()
             return (
                 *self._passed_over,
-                *(link.show(at == self._active, at < self._active) for at, link in enumerate(links)),
+                *(member.show(at == self._active, at < self._active) for at, member in enumerate(members)),
             )
 
     # --- what a person does ----------------------------------------------------------------------------------------
-
-    def probe(self) -> dict[str, Any]:
-        """One real call, in the documented form: `ok`, and the `error` when it failed."""
-        return {key: value for key, value in self.try_out().items() if key in ("ok", "error")}
 
     def try_out(self, name: str = "") -> dict[str, Any]:
         """One real call, now, to the provider in use or to the one called `name`: `ok`, and what came back or `error`.
@@ -200,23 +152,23 @@ class Chain:
         `norm` is the length of a vector, `selfSimilarity` the cosine of one text embedded twice; both should be 1.
         """
         with self._lock:
-            link = (
+            member = (
                 next((one for one in self._all() if one.name == name), None)
                 if name
                 else self._all()[self._active]
                 if self.name != NONE
                 else None
             )
-        if link is None:
+        if member is None:
             error = self.error
             return {"ok": False, **({"error": error.message, "nextStep": error.next_step} if error else {})}
         started = time.perf_counter()
         try:
-            (first, second), identity = link.try_out(_PROBE)
+            (first, second), identity = member.try_out(_PROBE)
         except ProviderError as error:
             return {
                 "ok": False,
-                "provider": link.name,
+                "provider": member.name,
                 "error": error.message,
                 "nextStep": error.next_step,
                 "state": state_of(error).value,
@@ -229,7 +181,7 @@ class Chain:
             "ms": (time.perf_counter() - started) * 1000,
             "norm": float(first @ first) ** 0.5,
             "selfSimilarity": float(first @ second),
-            "host": link.host,
+            "host": member.host,
         }
 
     def restore(self) -> None:
@@ -237,21 +189,21 @@ class Chain:
         with self._lock:
             self._active, self.fallback = 0, None
             self.restored += 1
-            for link in self._links or ():
-                link.reset()
+            for member in self._members or ():
+                member.reset()
 
     def choose_again(self) -> None:
         """Begin anew, because what decides the choice has changed: an agreement, a key, a file."""
         with self._lock:
-            links, self._links, self._passed_over, self._passed = self._links, None, [], []
+            members, self._members, self._passed_over, self._passed = self._members, None, [], []
             self._active, self.fallback = 0, None
-        for link in links or ():
-            link.close()
+        for member in members or ():
+            member.close()
 
     def close(self) -> None:
         """Give up every call that is under way and release what the providers hold; takes 0.3 s at most."""
-        for link in self._links or ():
-            link.close()
+        for member in self._members or ():
+            member.close()
 
     # --- what a sync does ------------------------------------------------------------------------------------------
 
@@ -263,35 +215,51 @@ class Chain:
             if self._active == 0 and self.replaces(fallback):
                 self._active, self.fallback = 1, fallback
 
-    def reconsider(self) -> bool:
-        """Go back to the first choice when its time has come and it answers; whether it did. Asks it."""
+    def remember(self, failure: LastFailure, *, leave: bool) -> None:
+        """What an earlier process met: an outage that goes on began then. With `leave` nobody is asked before its time.
+
+        For a command that asks once: the wait for a host that is down would come with each of them.
+        """
+        if self.name == NONE:
+            return
+        with self._lock:
+            member = self._all()[self._active]
+            if (failure.provider, failure.model, failure.host) != (member.name, member.model, member.host):
+                return
+            member.failed_before = failure
+            if leave and failure.next_try is not None and self.settings.clock.now() < failure.next_try:
+                member.leave(failure)
+
+    def _reconsider(self) -> None:
+        """Go back to the first choice when its time has come and it answers."""
         with self._lock:
             fallback, first = self.fallback, self._all()[0] if self.fallback else None
         if fallback is None or first is None:
-            return False
+            return
         due = first.next_try or fallback.next_try
         if first.lacks_consent or (due is not None and self.settings.clock.now() < due):
-            return False
+            return
         try:
             first.try_out(_PROBE)
         except ProviderError:
-            return False
+            return
         with self._lock:
             self._active, self.fallback = 0, None
-        return True
 
     def proven(self, space: Identity | None) -> Provider | None:
         """The provider in use; where its vectors would take the place of those of `space`, one that answers.
 
-        None when there is none, on purpose or because of `error`: then what is there should stay.
+        Asks the first choice again when its time has come. None when there is none, on purpose or because of `error`:
+        then what is there should stay.
         """
+        self._reconsider()
         while (provider := self.provider()) is not None:
-            link = self._current()
+            member = self._current()
             try:
-                if space is not None and not link.worked and link.identity != space:
-                    link.try_out(_PROBE)
+                if space is not None and not member.worked and member.identity != space:
+                    member.try_out(_PROBE)
             except ProviderError:
-                if self._current() is link:
+                if self._current() is member:
                     return None
             else:
                 return provider
@@ -302,46 +270,46 @@ class Chain:
         if self.name == NONE:
             return None
         with self._lock:
-            for link in self._all():
-                if link.name == space.provider and link is not self._current() and link.lacks() is None:
-                    return link
+            for member in self._all():
+                if member.name == space.provider and member is not self._current() and member.lacks() is None:
+                    return member
         return self.provider()
 
     def makes(self, space: Identity) -> bool:
         """Whether a question can be compared with vectors of `space`, as far as can be told without asking anybody."""
-        link = self.of_space(space)
-        return isinstance(link, Link) and _told(link, space) == space
+        member = self.of_space(space)
+        return isinstance(member, ChainMember) and _told(member, space) == space
 
     def wanted(self, space: Identity | None) -> Identity | None:
         """The space that an index should be made in, as far as can be told without asking anybody; `space` is the one
         that it has. None where nothing can be told: then what is there should stay.
         """
-        link = self.provider()
-        if not isinstance(link, Link):
+        member = self.provider()
+        if not isinstance(member, ChainMember):
             return None
-        return link.known_identity if space is None else _told(link, space)
+        return member.known_identity if space is None else _told(member, space)
 
     @property
     def next_try(self) -> float | None:
         """Epoch second at which a provider that failed may be asked again."""
         with self._lock:
-            links = self._links or []
-            times = [link.next_try for link in links[: self._active + 1] if link.error is not None]
+            members = self._members or []
+            times = [member.next_try for member in members[: self._active + 1] if member.error is not None]
         return min((at for at in times if at is not None), default=None)
 
     @property
-    def proposal(self) -> LinkState | None:
+    def proposal(self) -> MemberState | None:
         """The provider that would be used if the person agreed that it gets the notes; None when that is not it."""
         with self._lock:
             if self.name == NONE:
                 return None
-            links = self._all()
+            members = self._all()
             waiting = [state for state in self._passed_over if not state.agreed]
-            if links[0].lacks_consent:
-                return links[0].show(self._active == 0, self._active > 0)
+            if members[0].lacks_consent:
+                return members[0].show(self._active == 0, self._active > 0)
         return waiting[0] if waiting else None
 
-    def outlook(self, name: str = "") -> Outlook | None:
+    def preview(self, name: str = "") -> ProviderPreview | None:
         """What can be told of the provider called `name`; without a name of the one that waits for the person's word,
         else of the one in use; None without any. Asks nobody. Raises ProviderError for what it lacks.
         """
@@ -351,44 +319,46 @@ class Chain:
         with self._lock:
             wanted = name or (waiting.name if waiting else self._all()[self._active].name)
             every = [*self._all(), *self._passed]
-        return next((link.outlook() for link in every if link.name == wanted), None)
+        return next((member.preview() for member in every if member.name == wanted), None)
 
     # --- what happens by itself ------------------------------------------------------------------------------------
 
-    def _all(self) -> list[Link]:
-        """The links; with `auto`, what each provider needs is looked at when they are first asked for."""
-        if self._links is None:
-            chosen = self._automatic() if self.settings.automatic else [self._link(self.name, "chosen", self.settings)]
+    def _all(self) -> list[ChainMember]:
+        """The members; with `auto`, what each provider needs is looked at when they are first asked for."""
+        if self._members is None:
+            chosen = (
+                self._automatic() if self.settings.automatic else [self._member(self.name, "chosen", self.settings)]
+            )
             then = self.settings.fallback
             if then and then not in (NONE, chosen[0].name):
-                follows = self._link(then, "fallback", self.settings.for_provider(then))
-                rest = [link for link in chosen[1:] if link.name == "builtin" != then]
+                follows = self._member(then, "fallback", self.settings.for_provider(then))
+                rest = [member for member in chosen[1:] if member.name == "builtin" != then]
                 chosen = [chosen[0], follows, *rest]
-            self._links = chosen
-        return self._links
+            self._members = chosen
+        return self._members
 
     def replaces(self, fallback: Fallback) -> bool:
         """Whether `fallback`, which an earlier process wrote down, is of the providers that are chosen now."""
         if self.name == NONE:
             return False
         with self._lock:
-            return [link.name for link in self._all()[:2]] == [fallback.source, fallback.to]
+            return [member.name for member in self._all()[:2]] == [fallback.source, fallback.to]
 
-    def _automatic(self) -> list[Link]:
-        found: list[Link] = []
+    def _automatic(self) -> list[ChainMember]:
+        found: list[ChainMember] = []
         for name in registry.automatic():
             # What was said about endpoint and key is for one provider, and must not be sent to another one.
-            taken = any(registry.sends(link.name) for link in found) or any(
+            taken = any(registry.sends(member.name) for member in found) or any(
                 not state.agreed for state in self._passed_over
             )
             settings = self.settings.for_provider(name) if taken else replace(self.settings, requested=name)
-            link = self._link(name, "automatic", settings)
-            if (error := link.lacks()) is None:
-                found.append(link)
+            member = self._member(name, "automatic", settings)
+            if (error := member.lacks()) is None:
+                found.append(member)
             else:
-                self._passed.append(link)
+                self._passed.append(member)
                 self._passed_over.append(
-                    LinkState(
+                    MemberState(
                         name,
                         "automatic",
                         "passed over",
@@ -396,48 +366,64 @@ class Chain:
                         error=error.message,
                         next_step=error.next_step,
                         cause=state_of(error).value,
-                        host=link.host,
-                        model=link.model,
-                        agreed=state_of(error) is not State.NO_CONSENT,
+                        host=member.host,
+                        model=member.model,
+                        agreed=state_of(error) is not Cause.NO_CONSENT,
                     )
                 )
         return found
 
-    def _current(self) -> Link:
+    def _current(self) -> ChainMember:
         with self._lock:
             return self._all()[self._active]
 
-    def _link(self, name: str, role: Role, settings: ProviderSettings) -> Link:
-        return Link(name, role, settings, self._failed)
+    def _member(self, name: str, role: Role, settings: ProviderSettings) -> ChainMember:
+        return ChainMember(name, role, settings, self._failed)
 
-    def _failed(self, link: Link, error: ProviderError) -> bool:
-        """Note that `link` failed; whether another one is in its place now."""
+    def _failed(self, member: ChainMember, error: ProviderError) -> bool:
+        """Note that `member` failed; whether another one is in its place now."""
         if state_of(error) in OF_THE_TEXT:
             return False
         with self._lock:
-            links, known = self._all(), link.error is not None and state_of(link.error) is state_of(error)
-            if not (known and link.error is not None and error.message.startswith(link.error.message)):
+            members, known = self._all(), member.error is not None and state_of(member.error) is state_of(error)
+            if not (known and member.error is not None and error.message.startswith(member.error.message)):
                 # A provider that is left alone repeats why; what it said itself, and when, stays.
-                link.error, link.failed_at = error, self.settings.clock.now()
-            follows = links[self._active + 1] if self._active + 1 < len(links) else None
-            moved = link is links[self._active] and follows is not None and link.gives_way(follows, error)
+                member.error, before = error, member.failed_before
+                goes_on = before is not None and before.state == state_of(error).value
+                member.failed_at = before.at if before is not None and goes_on else self.settings.clock.now()
+            follows = members[self._active + 1] if self._active + 1 < len(members) else None
+            moved = member is members[self._active] and follows is not None and _gives_way(member, follows, error)
             if moved:
                 self._active += 1
-                to = links[self._active].name
+                to = members[self._active].name
                 self.fallback = Fallback(
-                    link.name, to, links[self._active].model, error.message, self.settings.clock.now(), link.next_try
+                    member.name,
+                    to,
+                    members[self._active].model,
+                    error.message,
+                    self.settings.clock.now(),
+                    member.next_try,
                 )
                 error = ProviderFailure(
-                    state_of(error), f"{error.message} {to} is used instead of {link.name}.", error.next_step
+                    state_of(error), f"{error.message} {to} is used instead of {member.name}.", error.next_step
                 )
         if moved or not known:
             self._on_change(error)
         return moved
 
 
-def _told(link: Link, space: Identity) -> Identity | None:
-    """The space of `link` as far as can be told; None for one that lacks what it needs, which `Chain.error` tells."""
+def _gives_way(member: ChainMember, to: ChainMember, error: ProviderError) -> bool:
+    """Whether `to` should take the place of `member` after `error`.
+
+    A chosen fallback always does. Otherwise a provider that has worked keeps its place through troubles that pass,
+    because a change means to embed every note again.
+    """
+    return to.role == "fallback" or not member.worked or state_of(error) not in PASSING
+
+
+def _told(member: ChainMember, space: Identity) -> Identity | None:
+    """The space of `member` as far as can be told; None for one that lacks what it needs, which `Chain.error` tells."""
     try:
-        return link.expected(space)
+        return member.expected(space)
     except ProviderError:
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
-from memory_tui.providers.failures import PASSING, state_of
+from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, state_of
 from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_consent
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ Role = Literal["chosen", "automatic", "fallback"]
 
 
 @dataclass(frozen=True, slots=True)
-class LinkState:
+class MemberState:
     """One provider of the chain for the screen.
 
     `state` is "in use", "waiting" (its turn has not come), "passed over" (it lacks something), "failing" (in use, and
@@ -49,7 +49,7 @@ class LinkState:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class ProviderPreview:
     """What can be told of a provider before it is asked anything: which one, where, and the space of its vectors.
 
     `key` is empty for a local model, and `dims` 0 where only an answer tells. `elsewhere` says that text leaves this
@@ -86,16 +86,26 @@ class Pausing(Protocol):
         """Ask again at once."""
         ...
 
+    def leave(self, failure: ProviderFailure, until: float) -> None:
+        """Do not ask before epoch second `until`, because of `failure`."""
+        ...
 
-class Link:
+
+class ChainMember:
     """A provider of the chain; `embed` and `identity` report to the chain how they went. Safe for any thread."""
 
     def __init__(
-        self, name: str, role: Role, settings: ProviderSettings, on_failure: Callable[[Link, ProviderError], bool]
+        self,
+        name: str,
+        role: Role,
+        settings: ProviderSettings,
+        on_failure: Callable[[ChainMember, ProviderError], bool],
     ) -> None:
         self.name, self.role, self.settings = name, role, settings
         self.error: ProviderError | None = None
         self.failed_at: float | None = None
+        self.failed_before: LastFailure | None = None
+        """How it failed when an earlier process asked it; None once it has answered."""
         self.worked = False
         self.calls = self.texts = 0
         self._on_failure = on_failure
@@ -170,23 +180,23 @@ class Link:
         except ProviderError as error:
             self._on_failure(self, error)
             raise
-        self.worked = True
+        self.worked, self.failed_before = True, None
         if not self.lacks_consent:
             self.error = None
         return vectors, identity
 
-    def outlook(self) -> Outlook:
+    def preview(self) -> ProviderPreview:
         """What can be told before it is asked anything. Raises ProviderError for what it lacks, agreement apart."""
-        model, key, dims, most = registry.outlook(self.name, self.settings)
-        return Outlook(self.name, model, self.host, key, dims, most, self.remote, not self.lacks_consent)
+        model, key, dims, most = registry.preview(self.name, self.settings)
+        return ProviderPreview(self.name, model, self.host, key, dims, most, self.remote, not self.lacks_consent)
 
-    def gives_way(self, to: Link, error: ProviderError) -> bool:
-        """Whether `to` should take its place after `error`.
-
-        A chosen fallback always does. Otherwise a provider that has worked keeps its place through troubles that
-        pass, because a change means to embed every note again.
-        """
-        return to.role == "fallback" or not self.worked or state_of(error) not in PASSING
+    def leave(self, failure: LastFailure) -> None:
+        """Do not ask it before the time that `failure` names. Raises ProviderError for what it lacks."""
+        found = ProviderFailure(Cause(failure.state), failure.message, failure.next_step)
+        self.make()
+        if (pausing := self._pausing) is not None and failure.next_try is not None:
+            pausing.leave(found, failure.next_try)
+            self.error, self.failed_at = found, failure.at
 
     def reset(self) -> None:
         """Let it be asked again although it failed."""
@@ -194,7 +204,7 @@ class Link:
         if (pausing := self._pausing) is not None:
             pausing.reset()
 
-    def show(self, active: bool, before: bool) -> LinkState:
+    def show(self, active: bool, before: bool) -> MemberState:
         """Its state, where it is the `active` one or comes `before` that."""
         provider, error = self._provider, self.error
         health = provider.health() if provider else None
@@ -205,7 +215,7 @@ class Link:
             )
         else:
             state = "given up" if before else "waiting"
-        return LinkState(
+        return MemberState(
             self.name,
             self.role,
             state,
@@ -250,7 +260,7 @@ class Link:
 
         if (known := self.known_identity) is not None:
             return known
-        told = self.outlook()
+        told = self.preview()
         return Identity(told.provider, told.model, told.key or space.key, told.dims or space.dims)
 
     @property
@@ -269,7 +279,7 @@ class Link:
         except ProviderError as error:
             self._on_failure(self, error)
             raise
-        self.worked, self.error = True, None
+        self.worked, self.error, self.failed_before = True, None, None
         return vectors
 
     def health(self) -> Health:

@@ -17,8 +17,8 @@ import tenacity
 
 from memory_tui import __version__
 from memory_tui.core import atomic
-from memory_tui.providers.failures import RETRIED, ProviderFailure, State, judge
-from memory_tui.providers.provider_options import Progress, ProviderSettings, host_of
+from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagnose
+from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings, host_of
 
 _HUB = "https://huggingface.co"
 _HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.gguf)(?:#([\w./-]+))?")
@@ -30,7 +30,7 @@ _SILENCE_SECONDS = 60.0
 _PROGRESS_SECONDS = 0.1
 
 
-class Source(NamedTuple):
+class ModelSource(NamedTuple):
     """Where a model file is, the name it has on this machine, and its SHA-256 where that is known beforehand."""
 
     url: str
@@ -47,19 +47,19 @@ class _Found(NamedTuple):
     sha256: str
 
 
-def source_of(text: str, hub: str = _HUB) -> Source:
+def source_of(text: str, hub: str = _HUB) -> ModelSource:
     """The file that `hf:user/repo/file.gguf#branch` or a URL (with `#sha256=...`) names. Raises ProviderFailure."""
     if text.startswith("hf:"):
         found = _HF.fullmatch(text)
         if found is None:
-            raise ProviderFailure(State.NO_FILE, f"{text} names no model file.", "Write hf:user/repository/file.gguf.")
+            raise ProviderFailure(Cause.NO_FILE, f"{text} names no model file.", "Write hf:user/repository/file.gguf.")
         user, repository, file, branch = found.groups()
         url = f"{hub.rstrip('/')}/{user}/{repository}/resolve/{quote(branch or 'main', safe='')}/{quote(file)}"
-        return Source(url, _safe(f"hf_{user}_{repository}_{f'{branch}_' if branch else ''}{file}"))
+        return ModelSource(url, _safe(f"hf_{user}_{repository}_{f'{branch}_' if branch else ''}{file}"))
     url, _, mark = text.partition("#")
     digest = mark.removeprefix("sha256=").lower()
     address = hashlib.sha256(url.encode()).hexdigest()[:8]
-    return Source(
+    return ModelSource(
         url,
         _safe(f"{address}_{urlsplit(url).path.rpartition('/')[2] or 'model.gguf'}"),
         digest if _SHA256.fullmatch(digest) else "",
@@ -115,7 +115,7 @@ async def fetch(text: str, settings: ProviderSettings) -> Path:
         await attempts(_Fetch(source, settings, folder).run)
     except OSError as error:
         failure = ProviderFailure(
-            State.NO_FILE,
+            Cause.NO_FILE,
             f"The model {source.name} cannot be kept in {folder}: {error.strerror or error}.",
             "Free some space there, or set local.modelCacheDir.",
         )
@@ -127,9 +127,9 @@ async def fetch(text: str, settings: ProviderSettings) -> Path:
 class _Fetch:
     """One attempt after the other at one file."""
 
-    def __init__(self, source: Source, settings: ProviderSettings, folder: Path) -> None:
+    def __init__(self, source: ModelSource, settings: ProviderSettings, folder: Path) -> None:
         self._source, self._folder = source, folder
-        self._tell: Callable[[Progress], None] = settings.on_progress
+        self._tell: Callable[[DownloadProgress], None] = settings.on_progress
         self._told = 0.0
         self._token = settings.env("HF_TOKEN") if "/resolve/" in source.url else None
 
@@ -144,7 +144,7 @@ class _Fetch:
                 await self._complete(client, found, part)
         except (httpx.RequestError, httpx.InvalidURL) as error:
             failure = ProviderFailure(
-                State.NETWORK,
+                Cause.NETWORK,
                 f"The model {self._source.name} could not be fetched from {host_of(self._source.url)}: "
                 f"{error or type(error).__name__}",
                 "Try again: it goes on from where it stopped.",
@@ -177,14 +177,14 @@ class _Fetch:
                 return _Found(url, size or _number(whole), tag, sha256)
             to = urljoin(url, told.get("location", ""))
             if urlsplit(url).scheme == "https" and urlsplit(to).scheme != "https":
-                raise ProviderFailure(State.REFUSED, f"{host_of(url)} points to an address without encryption.")
+                raise ProviderFailure(Cause.REFUSED, f"{host_of(url)} points to an address without encryption.")
             url = to
-        raise ProviderFailure(State.REFUSED, f"{host_of(self._source.url)} redirects without end.")
+        raise ProviderFailure(Cause.REFUSED, f"{host_of(self._source.url)} redirects without end.")
 
     def _refused(self, status: int, headers: httpx.Headers, text: str) -> ProviderFailure:
-        state, words, wait = judge(status, headers, text)
+        state, words, wait = diagnose(status, headers, text)
         return ProviderFailure(
-            State.NO_FILE if status == 404 else state,
+            Cause.NO_FILE if status == 404 else state,
             f"{host_of(self._source.url)} answered {status} for {self._source.name}: {words or 'nothing else'}",
             "Check local.modelPath; a model that asks for consent needs HF_TOKEN.",
             wait,
@@ -203,7 +203,7 @@ class _Fetch:
         free = shutil.disk_usage(self._folder).free
         if missing > free:
             raise ProviderFailure(
-                State.NO_FILE,
+                Cause.NO_FILE,
                 f"The model {self._source.name} needs {missing >> 20} MiB in {self._folder}, where "
                 f"{free >> 20} MiB are free.",
                 "Free some space there, or set local.modelCacheDir.",
@@ -227,14 +227,14 @@ class _Fetch:
         now = time.monotonic()
         if last or now - self._told >= _PROGRESS_SECONDS:
             self._told = now
-            self._tell(Progress(self._source.name, done, total))
+            self._tell(DownloadProgress(self._source.name, done, total))
 
     async def _check(self, part: Path, found: _Found) -> None:
         """Raises ProviderFailure when the file is not what was announced; a wrong one is removed."""
         size = part.stat().st_size
         if found.size and size < found.size:
             raise ProviderFailure(
-                State.NETWORK,
+                Cause.NETWORK,
                 f"The model {self._source.name} broke off at {size:,} bytes of {found.size:,}.",
                 "Try again: it goes on from where it stopped.",
             )
@@ -244,7 +244,7 @@ class _Fetch:
         if (found.size and size != found.size) or digest != found.sha256 or magic != b"GGUF":
             atomic.remove_file(part)
             raise ProviderFailure(
-                State.MALFORMED,
+                Cause.MALFORMED,
                 f"What came from {host_of(found.url)} is not the model {self._source.name}: "
                 "its size, checksum or format is another.",
                 "Try again, or fetch the file by other means.",

@@ -6,9 +6,10 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.core.errors import ProviderError
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from memory_tui.providers.protocol import Vectors
 
 
-class State(Enum):
+class Cause(Enum):
     """What is wrong, in the words that the screen shows."""
 
     RATE_LIMIT = "rate limit"
@@ -39,33 +40,33 @@ class State(Enum):
     BROKEN = "broken"
 
 
-RETRIED = frozenset({State.RATE_LIMIT, State.SERVER, State.NETWORK})
+RETRIED = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.NETWORK})
 """Worth another attempt within the same call."""
-PASSING = RETRIED | {State.TIMEOUT, State.MALFORMED}
+PASSING = RETRIED | {Cause.TIMEOUT, Cause.MALFORMED}
 """Likely to be over after a while, without anybody doing anything."""
-OF_THE_TEXT = frozenset({State.TOO_LONG, State.TOO_LARGE, State.NO_VECTOR})
+OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
 """About what was sent, not about the provider."""
 
-ADVICE: Mapping[State, str] = {
-    State.RATE_LIMIT: "Wait; memory-tui tries again by itself, with one request at a time.",
-    State.QUOTA: "Look at plan and billing of the account, or choose another provider.",
-    State.NO_CONSENT: "See what would be sent: memory-tui index --dry-run. To agree: memory-tui index --yes.",
-    State.NO_KEY: "Put the key into the environment or into remote.apiKey, or choose another provider.",
-    State.BAD_KEY: "Check the key, and that it may be used for embeddings.",
-    State.UNKNOWN_MODEL: "Check model and remote.baseUrl.",
-    State.TOO_LONG: "Make chunking.tokens smaller, or choose a model that takes longer text.",
-    State.TOO_LARGE: "Nothing to do: smaller batches are sent from now on.",
-    State.NO_VECTOR: "Nothing to do: words still find it. Other words in that note, or another model, may help.",
-    State.REFUSED: "Check model, remote.baseUrl and remote.headers.",
-    State.SERVER: "Wait; memory-tui tries again by itself.",
-    State.NETWORK: "Check the network, a proxy if there is one, and remote.baseUrl.",
-    State.TIMEOUT: "Check the network, or whether the server is overloaded.",
-    State.MALFORMED: "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
-    State.NOT_INSTALLED: "Install it: pip install 'memory-tui[local]' (llama-cpp-python is compiled, which takes "
+ADVICE: Mapping[Cause, str] = {
+    Cause.RATE_LIMIT: "Wait; memory-tui tries again by itself, with one request at a time.",
+    Cause.QUOTA: "Look at plan and billing of the account, or choose another provider.",
+    Cause.NO_CONSENT: "See what would be sent: memory-tui index --dry-run. To agree: memory-tui index --yes.",
+    Cause.NO_KEY: "Put the key into the environment or into remote.apiKey, or choose another provider.",
+    Cause.BAD_KEY: "Check the key, and that it may be used for embeddings.",
+    Cause.UNKNOWN_MODEL: "Check model and remote.baseUrl.",
+    Cause.TOO_LONG: "Make chunking.tokens smaller, or choose a model that takes longer text.",
+    Cause.TOO_LARGE: "Nothing to do: smaller batches are sent from now on.",
+    Cause.NO_VECTOR: "Nothing to do: words still find it. Other words in that note, or another model, may help.",
+    Cause.REFUSED: "Check model, remote.baseUrl and remote.headers.",
+    Cause.SERVER: "Wait; memory-tui tries again by itself.",
+    Cause.NETWORK: "Check the network, a proxy if there is one, and remote.baseUrl.",
+    Cause.TIMEOUT: "Check the network, or whether the server is overloaded.",
+    Cause.MALFORMED: "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
+    Cause.NOT_INSTALLED: "Install it: pip install 'memory-tui[local]' (llama-cpp-python is compiled, which takes "
     "minutes).",
-    State.NO_FILE: "Check local.modelPath.",
-    State.CRASHED: "Try another GGUF file; this one does not work with the installed llama-cpp-python.",
-    State.BROKEN: "Choose another provider.",
+    Cause.NO_FILE: "Check local.modelPath.",
+    Cause.CRASHED: "Try another GGUF file; this one does not work with the installed llama-cpp-python.",
+    Cause.BROKEN: "Choose another provider.",
 }
 
 
@@ -78,7 +79,7 @@ class ProviderFailure(ProviderError):
     that are too much for them.
     """
 
-    def __init__(self, state: State, message: str, next_step: str = "", retry_after: float | None = None) -> None:
+    def __init__(self, state: Cause, message: str, next_step: str = "", retry_after: float | None = None) -> None:
         # What comes from a program ends as it likes, and more is said behind it.
         ended = message if message.rstrip().endswith((".", "!", "?", ":")) else f"{message.rstrip()}."
         super().__init__(ended, next_step or ADVICE[state])
@@ -93,30 +94,30 @@ class ProviderFailure(ProviderError):
         return {**super().as_dict(), "state": self.state.value}
 
 
-def state_of(error: ProviderError) -> State:
+def state_of(error: ProviderError) -> Cause:
     """The state that `error` tells, BROKEN for one that tells none."""
-    return error.state if isinstance(error, ProviderFailure) else State.BROKEN
+    return error.state if isinstance(error, ProviderFailure) else Cause.BROKEN
 
 
 _LONGEST = 300
 _LONGEST_WAIT = 86_400.0
 _QUOTA_CODES = frozenset({"insufficient_quota", "quota_exceeded", "billing_hard_limit_reached", "billing_not_active"})
 _BY_STATUS = {
-    401: State.BAD_KEY,
-    402: State.QUOTA,
-    403: State.BAD_KEY,
-    404: State.UNKNOWN_MODEL,
-    408: State.SERVER,
-    413: State.TOO_LARGE,
-    425: State.SERVER,
-    429: State.RATE_LIMIT,
-    431: State.TOO_LARGE,
+    401: Cause.BAD_KEY,
+    402: Cause.QUOTA,
+    403: Cause.BAD_KEY,
+    404: Cause.UNKNOWN_MODEL,
+    408: Cause.SERVER,
+    413: Cause.TOO_LARGE,
+    425: Cause.SERVER,
+    429: Cause.RATE_LIMIT,
+    431: Cause.TOO_LARGE,
 }
 # Looked for in this order in the text of a 400, 404 or 422, and of a 5xx, which some servers use for bad input.
 _BY_WORDS = (
-    (State.BAD_KEY, re.compile(r"api[ _-]?key (not valid|expired|not found)|invalid api[ _-]?key|api_key_invalid")),
+    (Cause.BAD_KEY, re.compile(r"api[ _-]?key (not valid|expired|not found)|invalid api[ _-]?key|api_key_invalid")),
     (
-        State.TOO_LARGE,
+        Cause.TOO_LARGE,
         re.compile(
             r"(?<!physical )batch ?size|too many (inputs|requests in|texts|items)|array too long|payload size|"
             r"\bbatch\b(?! size).{0,60}(limit|exceed|larg|most)|number of (inputs|texts)|"
@@ -124,16 +125,16 @@ _BY_WORDS = (
         ),
     ),
     (
-        State.TOO_LONG,
+        Cause.TOO_LONG,
         re.compile(
             r"context length|context window|too long|max(imum)? input|input length|max(imum)?[ _]tokens?|"
             r"too many tokens|tokens? limit|is too large to process"
         ),
     ),
     # What a server says whose JSON cannot hold the vector that its model made of the text.
-    (State.NO_VECTOR, re.compile(r"unsupported value: [+-]?(nan|inf)|out of range float values are not json")),
+    (Cause.NO_VECTOR, re.compile(r"unsupported value: [+-]?(nan|inf)|out of range float values are not json")),
     (
-        State.UNKNOWN_MODEL,
+        Cause.UNKNOWN_MODEL,
         re.compile(
             r"model.{0,120}(not exist|not found|not supported|unknown|invalid|unavailable|not available)|"
             r"(unknown|invalid|no such|unsupported|does not support).{0,20} model|model_not_found"
@@ -144,33 +145,35 @@ _WORDS_COUNT = frozenset({400, 404, 422, 500})
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
-class Verdict(NamedTuple):
+class Diagnosis(NamedTuple):
     """A state, the provider's own words in one line, and the seconds it asked to be left alone."""
 
-    state: State
+    state: Cause
     words: str
     retry_after: float | None
 
 
-def judge(status: int, headers: Mapping[str, str], body: str) -> Verdict:
+def diagnose(status: int, headers: Mapping[str, str], body: str) -> Diagnosis:
     """What an answer with that `status` means. `headers` are looked up in lower case."""
     fields = _error_fields(body)
     words = _one_line(fields.get("message", "") or _MARKUP.sub(" ", body))
     wait = _retry_after(headers, body)
-    return Verdict(_state(status, fields, f"{fields.get('code', '')} {words} {body[:2000]}".lower(), wait), words, wait)
+    return Diagnosis(
+        _state(status, fields, f"{fields.get('code', '')} {words} {body[:2000]}".lower(), wait), words, wait
+    )
 
 
-def _state(status: int, fields: Mapping[str, str], text: str, wait: float | None) -> State:
+def _state(status: int, fields: Mapping[str, str], text: str, wait: float | None) -> Cause:
     if status == 429:
         spent = {fields.get("code", ""), fields.get("type", "")} & _QUOTA_CODES
-        return State.QUOTA if (spent and wait is None) or "perday" in text else State.RATE_LIMIT
+        return Cause.QUOTA if (spent and wait is None) or "perday" in text else Cause.RATE_LIMIT
     if status in _WORDS_COUNT:
         for state, pattern in _BY_WORDS:
             if pattern.search(text):
                 return state
     if status in _BY_STATUS:
         return _BY_STATUS[status]
-    return State.SERVER if status >= 500 else State.REFUSED
+    return Cause.SERVER if status >= 500 else Cause.REFUSED
 
 
 def _error_fields(body: str) -> dict[str, str]:
@@ -216,3 +219,47 @@ def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
 def _one_line(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class LastFailure:
+    """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
+
+    `at` and `next_try` are in epoch seconds; `state` is a value of `Cause`.
+    """
+
+    provider: str
+    model: str
+    host: str
+    state: str
+    message: str
+    next_step: str
+    at: float
+    next_try: float | None = None
+
+    def as_dict(self) -> dict[str, str | float | None]:
+        """JSON-ready fields, for the index's notes about itself."""
+        return {
+            "provider": self.provider,
+            "model": self.model,
+            "host": self.host,
+            "state": self.state,
+            "message": self.message,
+            "nextStep": self.next_step,
+            "at": self.at,
+            "nextTry": self.next_try,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> LastFailure:
+        """What `as_dict` gave. Raises KeyError."""
+        return cls(
+            fields["provider"],
+            fields["model"],
+            fields["host"],
+            fields["state"],
+            fields["message"],
+            fields["nextStep"],
+            fields["at"],
+            fields["nextTry"],
+        )

@@ -17,14 +17,14 @@ import httpx
 
 from memory_tui import __version__
 from memory_tui.core.errors import Cancelled
-from memory_tui.providers.failures import ProviderFailure, State, judge
+from memory_tui.providers.failures import Cause, ProviderFailure, diagnose
 from memory_tui.providers.provider_options import Redactor, host_of, on_this_machine
 
 _MOST_BYTES = 64 << 20
 """A longer answer is none that a request of 8,000 bytes can have."""
 _CONNECT_SECONDS = 10.0
 _USUAL = {"User-Agent": f"memory-tui/{__version__}", "Accept": "application/json", "Content-Type": "application/json"}
-_NEXT_KEY = frozenset({State.RATE_LIMIT, State.QUOTA, State.BAD_KEY})
+_NEXT_KEY = frozenset({Cause.RATE_LIMIT, Cause.QUOTA, Cause.BAD_KEY})
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -98,7 +98,7 @@ class Http:
                 # An answer may repeat what it was sent, so nothing that a traceback shows holds it as it came.
                 text = self._redact((await _read(response)).decode("utf-8", "replace"))
         except TimeoutError:
-            failure = ProviderFailure(State.TIMEOUT, f"{self.label} ({self.host}) did not answer in {seconds:g} s.")
+            failure = ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) did not answer in {seconds:g} s.")
         except (httpx.RequestError, httpx.InvalidURL) as error:
             failure = self._transport(error)
         else:
@@ -124,7 +124,7 @@ class Http:
                         into.write(part)
                     return
         except httpx.TimeoutException:
-            failure = ProviderFailure(State.TIMEOUT, f"{self.label} ({self.host}) sent nothing for {seconds:g} s.")
+            failure = ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) sent nothing for {seconds:g} s.")
         except (httpx.RequestError, httpx.InvalidURL) as error:
             failure = self._transport(error)
         finally:
@@ -141,11 +141,11 @@ class Http:
     def _transport(self, error: httpx.RequestError | httpx.InvalidURL) -> ProviderFailure:
         why = self._redact(str(error)) or type(error).__name__
         if isinstance(error, httpx.DecodingError):
-            return ProviderFailure(State.MALFORMED, f"{self.label} answered with something that cannot be read: {why}")
+            return ProviderFailure(Cause.MALFORMED, f"{self.label} answered with something that cannot be read: {why}")
         if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError):
-            return ProviderFailure(State.REFUSED, f"{self.label} cannot be asked: {why}")
+            return ProviderFailure(Cause.REFUSED, f"{self.label} cannot be asked: {why}")
         step = _CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in why else ""
-        failure = ProviderFailure(State.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}", step)
+        failure = ProviderFailure(Cause.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}", step)
         failure.broke_off = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
         return failure
 
@@ -154,26 +154,26 @@ class Http:
         if response.is_redirect:
             to = host_of(str(response.headers.get("location", ""))) or self.host
             raise ProviderFailure(
-                State.REFUSED,
+                Cause.REFUSED,
                 f"{self.label} answered {status} and points to {to}, where key and text were not sent.",
                 "If that address is right, make it the remote.baseUrl.",
             )
         if status == httpx.codes.PROXY_AUTHENTICATION_REQUIRED:
             raise ProviderFailure(
-                State.NETWORK,
+                Cause.NETWORK,
                 f"The proxy on the way to {self.host} answered {status}: it wants a login.",
                 "Put user and password into HTTPS_PROXY (or HTTP_PROXY), or name the host in NO_PROXY.",
             )
         if status != 200:
-            state, words, wait = judge(status, response.headers, text)
+            state, words, wait = diagnose(status, response.headers, text)
             raise ProviderFailure(state, f"{self.label} answered {status}: {words or 'nothing else'}", retry_after=wait)
         if len(text) >= _MOST_BYTES:
-            raise ProviderFailure(State.MALFORMED, f"{self.label} answered with more than {_MOST_BYTES >> 20} MiB.")
+            raise ProviderFailure(Cause.MALFORMED, f"{self.label} answered with more than {_MOST_BYTES >> 20} MiB.")
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             kind = response.headers.get("content-type", "").split(";")[0] or "something"
-        raise ProviderFailure(State.MALFORMED, f"{self.label} ({self.host}) answered with {kind} that is not JSON.")
+        raise ProviderFailure(Cause.MALFORMED, f"{self.label} ({self.host}) answered with {kind} that is not JSON.")
 
 
 async def _read(response: httpx.Response) -> bytes:

@@ -16,7 +16,7 @@ import tenacity
 
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.answer_rows import Malformed
-from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, ProviderFailure, State
+from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure
 from memory_tui.providers.http_client import Background, Http
 from memory_tui.providers.protocol import Health, Identity, Vectors
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, host_of
@@ -137,13 +137,19 @@ class Breaker:
             self._failure = failure
             self.next_try = failure.next_try = self._now() + max(usual, failure.retry_after or 0)
 
+    def leave(self, failure: ProviderFailure, until: float) -> None:
+        """Open it until `until`: an earlier process met `failure`."""
+        with self._lock:
+            self._failure, self.next_try = failure, until
+            self._row = max(1, self._row)
+
     def worked(self) -> None:
         """Close it."""
         with self._lock:
             self._failure, self._row, self.next_try = None, 0, None
 
 
-class Careful:
+class GuardedProvider:
     """A provider that is left alone for a while after a failure. Safe for any thread."""
 
     def __init__(self, now: Callable[[], float], detail: str) -> None:
@@ -162,6 +168,10 @@ class Careful:
     def reset(self) -> None:
         """Ask again although the time of the next try has not come."""
         self._breaker.worked()
+
+    def leave(self, failure: ProviderFailure, until: float) -> None:
+        """Do not ask before epoch second `until`, because of `failure`."""
+        self._breaker.leave(failure, until)
 
     def check(self) -> None:
         """Raises ProviderFailure while it is not to be asked."""
@@ -193,7 +203,7 @@ _LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
 _PROBE = "memory"
 
 
-class Remote(Careful):
+class Remote(GuardedProvider):
     """One remote provider. `embed` and `identity` block on the network, so both belong on a worker thread."""
 
     def __init__(self, wire: Wire, settings: ProviderSettings) -> None:
@@ -295,7 +305,7 @@ class Remote(Careful):
         if refused is not None and len(at) == 1:
             done[at[0]] = await self._in_parts(texts[at[0]], kind, refused)
             return
-        if refused is not None and refused.state is State.TOO_LARGE:
+        if refused is not None and refused.state is Cause.TOO_LARGE:
             self._most_items = min(self._most_items, middle)
         await self._fill_both((at[:middle], at[middle:]), texts, kind, done)
 
@@ -364,11 +374,11 @@ class Remote(Careful):
             answer = await self._http.post(path, body, seconds)
             vectors = self._checked(answer, len(texts))
         except ProviderFailure as failure:
-            if wire.older is not None and failure.state is State.UNKNOWN_MODEL and "model" not in failure.message:
+            if wire.older is not None and failure.state is Cause.UNKNOWN_MODEL and "model" not in failure.message:
                 self._wire, self._most_items = wire.older, wire.older.most_items
                 if len(texts) <= self._most_items:
                     return await self._once(texts, kind)
-                failure = ProviderFailure(State.TOO_LARGE, failure.message)
+                failure = ProviderFailure(Cause.TOO_LARGE, failure.message)
             if failure.state in PASSING:
                 self._width.failed()
             raise failure
@@ -376,14 +386,14 @@ class Remote(Careful):
         return vectors
 
     def _checked(self, answer: object, count: int) -> Vectors:
-        state = State.MALFORMED
+        state = Cause.MALFORMED
         try:
             vectors = unit_vectors(self._wire.rows(answer), count, self._dims)
         except NoDirection as error:
             self._proven = self._proven or not error.every
             why = str(error)
             if self._proven:
-                state, why = State.NO_VECTOR, f"{why} for a text"
+                state, why = Cause.NO_VECTOR, f"{why} for a text"
         except Malformed as error:
             why = str(error)
         else:

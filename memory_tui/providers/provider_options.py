@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 
 HIDDEN = "[hidden]"
 _PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})
@@ -74,7 +74,7 @@ async def _sleep(seconds: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class RetryClock:
     """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry."""
 
     now: Callable[[], float] = time.time
@@ -83,7 +83,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Batches:
+class RequestLimits:
     """How texts are sent: UTF-8 bytes of a request, requests at once, attempts, seconds allowed (None: as usual for
     the provider), and the first and longest wait between attempts in seconds.
     """
@@ -98,7 +98,7 @@ class Batches:
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class BatchOptions:
     """Whether many texts go to the provider's batch service, which is slow and cheap (`remote.batch`).
 
     `wait`: whether a command stays until the job is done. `concurrency` jobs at once, a look at each every
@@ -116,7 +116,7 @@ class Jobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class DownloadProgress:
     """A model file on its way: bytes that are there, and bytes it will have (0 when unknown)."""
 
     name: str
@@ -130,7 +130,7 @@ def nobody(provider: str, host: str) -> bool:
     return False
 
 
-def no_progress(progress: Progress) -> None:
+def no_progress(progress: DownloadProgress) -> None:
     """The listener of those who do not listen."""
     del progress
 
@@ -177,12 +177,12 @@ class ProviderSettings:
     model_path: str = ""
     model_cache: Path | None = None
     threads: int = 1
-    batches: Batches = Batches()
-    jobs: Jobs = Jobs()
+    batches: RequestLimits = RequestLimits()
+    jobs: BatchOptions = BatchOptions()
     env: Callable[[str], str | None] = field(default=os.environ.get, repr=False)
     may_send: Callable[[str, str], bool] = field(default=nobody, repr=False)
-    on_progress: Callable[[Progress], None] = field(default=no_progress, repr=False)
-    clock: Clock = Clock()
+    on_progress: Callable[[DownloadProgress], None] = field(default=no_progress, repr=False)
+    clock: RetryClock = RetryClock()
 
     @property
     def automatic(self) -> bool:
@@ -299,7 +299,7 @@ def require_consent(name: str, host: str, settings: ProviderSettings) -> None:
     """Raises ProviderFailure unless notes may be sent to the provider `name` at `host`."""
     if not may_send(name, host, settings):
         raise ProviderFailure(
-            State.NO_CONSENT,
+            Cause.NO_CONSENT,
             f"Your notes would be sent to {host} ({name}), and you have not agreed to that yet; nothing was sent.",
         )
 

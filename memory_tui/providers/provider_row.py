@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import Headers, ProviderSettings, Wire, fingerprint, host_of, listed, variant
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ProviderRow:
         keys = tuple(dict.fromkeys(key.strip() for key in found if key.strip()))
         if not all(key.isascii() and key.isprintable() for key in keys):
             raise ProviderFailure(
-                State.BAD_KEY,
+                Cause.BAD_KEY,
                 f"The API key of {self.name} holds characters that no key has.",
                 "Copy it again, without quotes or line breaks.",
             )
@@ -66,7 +66,7 @@ class ProviderRow:
     def missing_key(self) -> ProviderFailure:
         """The error of a provider that has no key."""
         return ProviderFailure(
-            State.NO_KEY,
+            Cause.NO_KEY,
             f'No API key found for provider "{self.account}".',
             f"Set {self.variables[0]} or remote.apiKey for {self.label}, or choose another provider.",
         )
@@ -81,14 +81,14 @@ class ProviderRow:
             good = False
         if not good or not base.isprintable():
             raise ProviderFailure(
-                State.REFUSED,
+                Cause.REFUSED,
                 f"{self.label} cannot be asked: remote.baseUrl is not an http or https address.",
                 f"Use an address like {self.base_url}.",
             )
         for name, value in settings.headers.items():
             if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()):
                 raise ProviderFailure(
-                    State.REFUSED,
+                    Cause.REFUSED,
                     f"A header for {self.label} ({name!r}) holds characters that no header has.",
                     "Correct remote.headers.",
                 )

@@ -98,7 +98,7 @@ def model(name: str, settings: ProviderSettings) -> str:
     return wire.model if wire else row(name).asked_model(settings)
 
 
-def outlook(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
+def preview(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
     """Model, key of the space (empty for a local model), dimensions (0 where unknown), and the longest input in bytes.
 
     Asks nobody. Raises ProviderError as `create` does.

@@ -1,6 +1,6 @@
 """The serving provider: which one was asked for, which one answers, why.
 
-The first line, the State pane, `status`, `provider`, `doctor`, `index`, `search` and MCP are all made of it.
+The first line, the Cause pane, `status`, `provider`, `doctor`, `index`, `search` and MCP are all made of it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import datetime as dt
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from memory_tui.providers.chain import Fallback, LastFailure
-from memory_tui.providers.failures import State
+from memory_tui.providers.chain import Fallback
+from memory_tui.providers.failures import Cause, LastFailure
 
 if TYPE_CHECKING:
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.chain_member import LinkState
+    from memory_tui.providers.chain_member import MemberState
     from memory_tui.providers.protocol import Identity
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
@@ -176,30 +176,32 @@ def who(
     if chain.name == "none":
         return Who("none", "", "off", "", "", "keywords only")
     chain.provider()
-    used = [link for link in chain.links() if link.state != "passed over"]
-    active = next(link for link in used if link.state in ("in use", "failing", "paused"))
-    error, asked = chain.error, any(link.calls or link.error or link.worked for link in used)
+    used = [member for member in chain.members() if member.state != "passed over"]
+    active = next(member for member in used if member.state in ("in use", "failing", "paused"))
+    error, asked = chain.error, any(member.calls or member.error or member.worked for member in used)
     model = used[0].model if chain.name == used[0].name else chain.settings.model
     make = _Maker(chain.name, model, "hybrid" if hybrid else "vectors only")
-    if last is not None and (asked or not any(_is_of(last, link) for link in used)):
+    if last is not None and (asked or not any(_is_of(last, member) for member in used)):
         last = None
     fallback = chain.fallback
     if fallback is None and recorded is not None and chain.replaces(recorded):
         of_it = (space is not None and space.provider == recorded.to) or (last and last.provider == recorded.to)
         fallback = recorded if of_it else None
     if error is not None:
-        alone: Standing = "needs approval" if active.cause == State.NO_CONSENT.value else "failed"
+        alone: Standing = "needs approval" if active.cause == Cause.NO_CONSENT.value else "failed"
         lost = Lost(error.message, error.next_step, active.failed_at, chain.next_try)
         return make.lost("fallback failed" if fallback else alone, lost, fallback)
-    if last is not None and last.state != State.NO_CONSENT.value and (not fallback or last.provider == fallback.to):
+    if last is not None and last.state != Cause.NO_CONSENT.value and (not fallback or last.provider == fallback.to):
         lost = Lost(last.message, last.next_step, last.at, last.next_try)
         return make.lost("fallback failed" if fallback else "failed", lost, fallback)
     if fallback is not None:
-        step = next((link.next_step for link in used if link.name == fallback.source), "")
+        step = next((member.next_step for member in used if member.name == fallback.source), "")
         lost = Lost(fallback.cause, step, fallback.at, fallback.next_try)
         if space is None or space.provider != fallback.to:
             return make.lost("fallback starts", lost, fallback)
-        return make.lost("fallback", lost, fallback, next((link for link in used if link.name == fallback.to), active))
+        return make.lost(
+            "fallback", lost, fallback, next((member for member in used if member.name == fallback.to), active)
+        )
     if space is None:
         return make.fine("not indexed", active)
     if not chain.makes(space):
@@ -207,7 +209,7 @@ def who(
         other = f"not with {now}" if made != now else "at another address, with other headers or another length"
         reason = f"The index was made with {made}, {other}: its vectors cannot be compared."
         return make.lost("other model", Lost(reason, "Run memory-tui index."))
-    answering = next((link for link in used if link.name == space.provider), active)
+    answering = next((member for member in used if member.name == space.provider), active)
     return make.fine("not asked" if answering.host and not answering.worked else "ok", answering)
 
 
@@ -228,7 +230,7 @@ class _Maker:
     model: str
     mode: Mode
 
-    def fine(self, standing: Standing, by: LinkState) -> Who:
+    def fine(self, standing: Standing, by: MemberState) -> Who:
         answers = standing in ANSWERING
         return Who(
             self.requested,
@@ -241,7 +243,7 @@ class _Maker:
         )
 
     def lost(
-        self, standing: Standing, lost: Lost, fallback: Fallback | None = None, by: LinkState | None = None
+        self, standing: Standing, lost: Lost, fallback: Fallback | None = None, by: MemberState | None = None
     ) -> Who:
         return Who(
             self.requested,
@@ -255,23 +257,23 @@ class _Maker:
         )
 
 
-def _is_of(last: LastFailure, link: LinkState) -> bool:
-    return (last.provider, last.model, last.host) == (link.name, link.model, link.host)
+def _is_of(last: LastFailure, member: MemberState) -> bool:
+    return (last.provider, last.model, last.host) == (member.name, member.model, member.host)
 
 
 def _time(at: float) -> str:
     return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def as_recorded(link: LinkState, who: Who) -> LinkState:
-    """`link`, whose process has asked nobody yet, with what the record `who` keeps of an earlier one."""
-    if link.calls or link.error or link.state == "passed over":
-        return link
+def as_recorded(member: MemberState, who: Who) -> MemberState:
+    """`member`, whose process has asked nobody yet, with what the record `who` keeps of an earlier one."""
+    if member.calls or member.error or member.state == "passed over":
+        return member
     if who.standing == "fallback" and who.fallback is not None:
-        if link.name == who.fallback.source:
-            return replace(link, state="given up", detail=who.reason, next_step=who.next_step)
-        if link.name == who.fallback.to:
-            return replace(link, state="in use", detail="answers")
-    if who.standing in ("failed", "fallback failed") and link.state == "in use":
-        return replace(link, state="failing", detail=who.reason, next_step=who.next_step)
-    return link
+        if member.name == who.fallback.source:
+            return replace(member, state="given up", detail=who.reason, next_step=who.next_step)
+        if member.name == who.fallback.to:
+            return replace(member, state="in use", detail="answers")
+    if who.standing in ("failed", "fallback failed") and member.state == "in use":
+        return replace(member, state="failing", detail=who.reason, next_step=who.next_step)
+    return member

@@ -2,5 +2,5 @@
 
 - recall_log: The recall log keeps what agents asked of a memory, if its owner wants that. -> Log
 - recalled_lines: Recalled lines: which lines were recalled, when, how an answer cites them. -> Marks
-- rerun: A rerun asks a logged recall again: the answer then beside the answer now. -> Replay
+- rerun: A rerun asks a logged recall again: the answer then beside the answer now. -> Rerun
 """

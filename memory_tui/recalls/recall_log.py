@@ -66,11 +66,16 @@ def lines(path: Path) -> list[bytes]:
 
 
 def clear(path: Path) -> bool:
-    """Delete the file; False when there was none."""
+    """Delete the file; False when there was none. Raises IndexUnavailable."""
     if not path.exists():
         return False
     with _held(path):
-        atomic.remove_file(path)
+        try:
+            atomic.remove_file(path)
+        except OSError as error:
+            raise IndexUnavailable(
+                f"{path} cannot be deleted: {error.strerror}.", "Check the file and its folder."
+            ) from None
     return True
 
 

@@ -132,8 +132,8 @@ _QUERY_CELLS = 60
 
 def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[str]:
     """A line for each of `entries`, the newest last, and where they are kept."""
+    from memory_tui.core.formatting import plural
     from memory_tui.core.sanitize import one_line
-    from memory_tui.explain.wording import plural
     from memory_tui.openclaw.prompt import GET
 
     for entry in entries:
@@ -175,8 +175,8 @@ def replayed(found: Rerun) -> Iterator[str]:
 
 def taken_up(entry: RecallEntry) -> str:
     """What an agent got, said where its question is asked again."""
+    from memory_tui.core.formatting import plural
     from memory_tui.core.sanitize import one_line
-    from memory_tui.explain.wording import plural
     from memory_tui.recalls.recall_log import MASK
 
     who = one_line(entry.client, 24) if entry.client else "The agent"

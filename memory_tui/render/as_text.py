@@ -15,20 +15,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.core.errors import MemoryTuiError, QueryError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import json_safe, one_line, safe
 
 if TYPE_CHECKING:
     from memory_tui.approval import Agreement
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileVerdict, Note, Status
+    from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
     from memory_tui.explain import why
     from memory_tui.explain.counterfactuals import Flips, Rephrased
     from memory_tui.explain.noise import NoiseFloor, Trade
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
     from memory_tui.openclaw.compare import IndexComparison
-    from memory_tui.openclaw.host_index import TheirProblem
+    from memory_tui.openclaw.host_index import HostProblem
     from memory_tui.plan import Survey
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
@@ -41,7 +42,6 @@ _ERAS: Mapping[str, str] = {
 
 def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
     """Label and words of everything that is known of the whole index."""
-    from memory_tui.explain import wording
 
     identity, counts = value.identity, value.counts
     yield "Their index", value.path
@@ -55,7 +55,7 @@ def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
     vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
     words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
     yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
-    yield "Cache", "none" if counts.cached is None else wording.plural(counts.cached, "vector")
+    yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
     yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
     if value.revision is not None:
         yield "Revision", str(value.revision)
@@ -69,7 +69,7 @@ def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
         yield "Notice", sentence
 
 
-def refusal(value: TheirProblem) -> Iterator[tuple[str, str]]:
+def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
     """Label and words of why there is nothing to compare."""
     yield "Their index", value.path
     yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
@@ -99,7 +99,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
     for other in value.others:
         yield f"Also holds the line: {other.chunk.citation}  {wording.label(other.fate)}"
     if value.more:
-        yield f"and {wording.plural(value.more, 'chunk')} of the note that fared worse"
+        yield f"and {plural(value.more, 'chunk')} of the note that fared worse"
 
 
 def _changes(value: Flips) -> Iterator[str]:
@@ -127,7 +127,7 @@ def sums(account: Account, trace: Trace) -> Iterator[str]:
         yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
 
 
-def steps(account: Account, trace: Trace) -> list[why.Line]:
+def steps(account: Account, trace: Trace) -> list[why.ScoreLine]:
     """The lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
     from memory_tui.explain import why
 
@@ -138,7 +138,7 @@ def steps(account: Account, trace: Trace) -> list[why.Line]:
     if not account.proposed:
         score = account.candidate.score
         # The last two lines tell of MMR and of the gate, which it never came to.
-        lines = [*lines[:-2], why.Line("gate", f"not a candidate; as one it would have {score:.3f}")]
+        lines = [*lines[:-2], why.ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
     return [*lines, terms]
 
 
@@ -169,7 +169,6 @@ def _trade(trade: Trade) -> str:
 
 
 def _axis(floor: NoiseFloor, results: Sequence[float]) -> Iterator[str]:
-    from memory_tui.explain import wording
 
     gate = _bucket(floor.now.min_score)
     counts = [[_bucket(score) for score in scores] for scores in (floor.nonsense, floor.related, results)]
@@ -177,7 +176,7 @@ def _axis(floor: NoiseFloor, results: Sequence[float]) -> Iterator[str]:
     scale = min(1.0, _BAR / max(1, top))
     for at in range(BUCKETS):
         bars = "".join(sign * round(part.count(at) * scale) for sign, part in zip("#+", counts, strict=False))
-        hits = "  < " + wording.plural(counts[2].count(at), "result") if counts[2].count(at) else ""
+        hits = "  < " + plural(counts[2].count(at), "result") if counts[2].count(at) else ""
         mark = "-- minScore " if at == gate else ""
         yield f"{at / BUCKETS:5.2f} | {bars}{hits}{'  ' if mark else ''}{mark}".rstrip()
 
@@ -240,14 +239,14 @@ def _warn(text: str) -> None:
 
 def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     """What an `index` run did."""
-    from memory_tui.explain import trace_json, wording
+    from memory_tui.explain import trace_json
 
     if as_json:
         data({**trace_json.plain(outcome), "fallback": engine.providers.who().instead})
         return
-    done = [wording.plural(outcome.indexed, "file") + " indexed"]
+    done = [plural(outcome.indexed, "file") + " indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
-    done.append(f"{wording.plural(outcome.embedded, 'text')} embedded")
+    done.append(f"{plural(outcome.embedded, 'text')} embedded")
     _print(f"{', '.join(done)} in {outcome.seconds:.1f} s.")
     for path, reason in outcome.failed:
         _warn(f"  {one_line(path)}: {one_line(reason)}")
@@ -274,11 +273,9 @@ class News:
 
         match event:
             case BatchNews():
-                from memory_tui.explain import wording
-
                 self.clear()
                 _warn(
-                    f"batch {event.stage}: {event.done:,} of {wording.plural(event.total, 'text')}"
+                    f"batch {event.stage}: {event.done:,} of {plural(event.total, 'text')}"
                     f"{event.detail and ', '}{one_line(event.detail)}"
                 )
             case SyncProgress():
@@ -318,19 +315,28 @@ def agreed(made: Agreement | None, *, as_json: bool) -> None:
     """What a person agreed to; None when nobody waited for it."""
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
-        _print(f"Agreed: {to} gets the notes of {notes}. To take it back: memory-tui provider --revoke.")
+        _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
 
 
-def _nothing(value: Status, name: str) -> str:
-    """`name`, or what its absence means: an index that was never filled has no provider yet."""
-    if name not in ("", "none"):
-        return name
-    return "none" if value.files or value.requested_provider == "none" else "none yet, nothing is indexed"
+def _made_by(value: Status) -> str:
+    """Whose vectors the index holds."""
+    if value.provider not in ("", "none"):
+        return f"{value.provider} {value.model}".rstrip()
+    if value.files or value.requested_provider == "none":
+        return "no provider, words alone"
+    return "no provider yet, nothing is indexed"
+
+
+def _vectors(value: Status) -> str:
+    """Who compares vectors; of those that no question is compared with, that they wait."""
+    if value.embedded and not value.who.answers:
+        return f"not compared now, {value.vector.engine}"
+    return _part(value.vector, value.vector.load_error)
 
 
 def status(value: Status, *, as_json: bool) -> None:
     """The state of workspace, index, provider and freshness."""
-    from memory_tui.explain import trace_json, wording
+    from memory_tui.explain import trace_json
 
     if as_json:
         data(trace_json.plain(value))
@@ -340,15 +346,15 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
         ("Workspace", value.workspace_dir),
         ("Profile", f"{value.profile} ({value.profile_origin})"),
-        ("Provider", f"{_nothing(value, value.provider)} (requested: {value.requested_provider})"),
-        ("Model", _nothing(value, value.model)),
+        ("Provider", f"{value.requested_provider} ({value.provider_origin})"),
         ("Who answers", value.who.sentence),
-        ("Indexed", f"{value.files}/{fresh.total} files, {wording.plural(value.chunks, 'chunk')}"),
+        ("Index made by", _made_by(value)),
+        ("Indexed", f"{value.files}/{fresh.total} files, {plural(value.chunks, 'chunk')}"),
         ("Freshness", _freshness(value)),
         ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
-        ("Vector", _part(value.vector)),
-        ("Text", _part(value.fts)),
-        ("Cache", f"{wording.plural(value.cache['entries'], 'vector')}, {wording.plural(value.cache['hits'], 'hit')}"),
+        ("Vector", _vectors(value)),
+        ("Text", _part(value.fts, value.fts.error)),
+        ("Cache", f"{plural(value.cache.entries, 'vector')}, {plural(value.cache.hits, 'hit')}"),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
     ]
@@ -362,15 +368,16 @@ def status(value: Status, *, as_json: bool) -> None:
         ("failed", fresh.failed),
         ("changed while read", fresh.unsettled),
         ("missing root", fresh.missing),
-        ("left out", fresh.left_out),
     ):
         for item in items:
             _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
+    for left in fresh.left_out:
+        _print(f"  left out: {one_line(left.path)}  {one_line(left.reason)}")
     waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
     if waiting:
         _print(
-            f"Waiting for your word: {one_line(waiting[0].name)} at {one_line(waiting[0].host)} could make the "
-            "vectors; memory-tui index --dry-run shows what it would get."
+            f"{one_line(waiting[0].name)} at {one_line(waiting[0].host)} needs your approval before it can embed "
+            "notes; memory-tui index --dry-run shows what it would get."
         )
     for chunk in value.withheld:
         _print(f"  not sent: {one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}")
@@ -405,10 +412,9 @@ def _keeper(value: Status) -> str:
     return f"process {who.pid}{', this one' if who.ours else ''}{', writing now' if value.writer else ''}"
 
 
-def _part(part: dict[str, Any]) -> str:
-    words = "ready" if part.get("available") else "off" if not part.get("enabled") else "unavailable"
-    details = (words, part.get("engine"), part.get("loadError") or part.get("error"))
-    return " ".join(str(item) for item in details if item)
+def _part(part: VectorSearch | WordSearch, error: str | None) -> str:
+    words = "ready" if part.available else "off" if not part.enabled else "unavailable"
+    return " ".join(filter(None, (words, part.engine, error)))
 
 
 def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
@@ -474,8 +480,8 @@ def _losers(trace: Trace) -> None:
         _print(f"  and {len(trace.lost) - 10} more; --explain --json lists them all")
 
 
-class Question(NamedTuple):
-    """One of many questions: `options` are those of OpenClaw's memory_search, `problem` is why it cannot be asked."""
+class StdinQuery(NamedTuple):
+    """One query of `search --stdin`: `options` of OpenClaw's memory_search; `problem` says why it cannot run."""
 
     id: object
     query: str
@@ -486,7 +492,7 @@ class Question(NamedTuple):
 _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 
-def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None:
+def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
     """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
     from memory_tui.explain import trace_json
 
@@ -507,7 +513,7 @@ def line(engine: Engine, asked: Question, source: str, *, explain: bool) -> None
     sys.stdout.flush()
 
 
-def note(value: Note, *, as_json: bool) -> None:
+def note(value: NoteLines, *, as_json: bool) -> None:
     """A note or some of its lines."""
     from memory_tui.explain import trace_json
 
@@ -539,7 +545,7 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
         _print(one_line(value.index))
 
 
-def comparison(value: IndexComparison | TheirProblem, *, as_json: bool) -> None:
+def comparison(value: IndexComparison | HostProblem, *, as_json: bool) -> None:
     """What OpenClaw's own index holds of the notes, or why it cannot be told."""
     from memory_tui.explain import trace_json
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.settings import TUNE_KEYS, Settings
 from memory_tui.explain.trace_json import plain
-from memory_tui.explain.wording import plural
-from memory_tui.tune.evaluate import Change, Comparison, Scorecard
+from memory_tui.tune.evaluate import QueryChange, Scorecard, ScoreComparison
 from memory_tui.tune.knob_search import Better, Outcome
 from memory_tui.tune.metrics import COSTS, Scores
 
@@ -29,7 +29,7 @@ def scorecard_lines(value: Scorecard) -> Iterator[str]:
     yield _row("mean", _numbers(value.mean))
 
 
-def comparison_lines(value: Comparison) -> Iterator[str]:
+def comparison_lines(value: ScoreComparison) -> Iterator[str]:
     """The means before and after, how sure the difference is, and the questions that changed."""
     if not value.changes:
         yield "Nothing to compare: no question is in both."
@@ -54,22 +54,19 @@ def shortfall(name: str, value: float, floor: float) -> str:
 
 
 def verdict(value: Outcome) -> str:
-    """What a search of the knobs found, as a sentence."""
+    """Say in a sentence what the knob search found."""
     if isinstance(value, Better):
         gain = value.held_out
         return (
-            f"On questions that were held out, {value.metric} rises by {gain.mean:.3f} beyond chance "
+            f"On held-out queries, {value.metric} rises by {gain.mean:.3f} beyond chance "
             f"(95 % from {gain.low:.3f} to {gain.high:.3f})."
         )
     if value.reason == "few labels":
-        return (
-            f"No evidence: {plural(value.have, 'question')} with a right line, and less than {value.needed} tell "
-            "nothing about the others."
-        )
+        return f"No evidence: {plural(value.have, 'question')} with a right line; this needs {value.needed}."
     if value.held_out is None:
-        return "No evidence: nothing is better than these settings on the labelled questions."
+        return "No evidence: no settings are better on the labelled queries."
     return (
-        f"No evidence: the best that was found gains {value.held_out.mean:+.3f} on questions that were held out, "
+        f"No evidence: the best settings gain {value.held_out.mean:+.3f} on held-out queries, "
         f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f})."
     )
 
@@ -90,7 +87,7 @@ def outcome_lines(value: Outcome) -> Iterator[str]:
             yield _row("", (f"{point.recall:.3f}", f"{point.noise:.2f}", f"{point.min_score:g}", str(point.results)))
 
 
-def _recall(change: Change) -> str:
+def _recall(change: QueryChange) -> str:
     return f"recall {change.before['recall']:.2f} > {change.after['recall']:.2f}"
 
 
@@ -121,7 +118,7 @@ def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
     }
 
 
-def comparison_data(value: Comparison) -> dict[str, Any]:
+def comparison_data(value: ScoreComparison) -> dict[str, Any]:
     """Before and after, in sum and by question."""
     return {
         "before": dict(value.before),
@@ -134,7 +131,7 @@ def comparison_data(value: Comparison) -> dict[str, Any]:
     }
 
 
-def _change(value: Change) -> dict[str, Any]:
+def _change(value: QueryChange) -> dict[str, Any]:
     return {"query": value.text, "before": dict(value.before), "after": dict(value.after)}
 
 

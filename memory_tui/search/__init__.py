@@ -1,10 +1,12 @@
 """Search: a query is retrieved once as evidence, then ranked under any settings.
 
-- corpus: The corpus is an index in memory: its chunks, their vectors. -> Corpus
+- corpus: The corpus is a store in memory: its chunks, their vectors. -> Corpus
 - evidence: Evidence is all that one query retrieves, before any knob applies. -> Evidence
 - formulas: The formulas of scoring: one pure function each, with its source. -> mmr
 - gate: The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict. -> pass_gate
 - keyword: Keyword search: OpenClaw's way, ours, or word by word without vectors. -> Matcher
+- question_dates: The time that a question speaks of: a day, a week, a month or any span, in English, German and
+  Chinese. -> time_in
 - rank: Ranking: evidence becomes a trace under one set of settings. -> rank
 - retrieve: Retrieval: a query becomes evidence for any profile, any knob. -> gather
 - score: Scores: the evidence of both sides becomes one number for each candidate. -> score

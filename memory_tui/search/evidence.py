@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.core.dates import named_day
 from memory_tui.search.formulas import Floats
+from memory_tui.search.question_dates import time_in
 from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unsearchable
 
 if TYPE_CHECKING:
+    from memory_tui.providers.protocol import Vectors
     from memory_tui.providers.serving import Who
 
 Rows = npt.NDArray[np.int64]
@@ -41,7 +42,7 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class KeywordSide:
     """Full-text search in one of the two ways: what was asked, and what came back."""
 
     plan: QueryPlan
@@ -57,7 +58,7 @@ class KeywordSearch:
     """Keywords looked for one by one: the `plan` of all of them together, and what `each` found alone."""
 
     plan: QueryPlan
-    each: tuple[Side, ...]
+    each: tuple[KeywordSide, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,16 @@ class Evidence:
     embedded: int
     """How many chunks have a vector."""
     nearest: Rows
-    openclaw: Side
-    recommended: Side
+    openclaw: KeywordSide
+    recommended: KeywordSide
     keywords: KeywordSearch | None
     pointless: bool
     full_text: bool
     texts: Mapping[int, str]
     openclaw_age: Age
     recommended_age: Age
-    of_named_day: frozenset[int]
-    """Files of the day that the query names."""
+    of_named_time: frozenset[int]
+    """Files of the days that the query names."""
     unsearchable: tuple[Unsearchable, ...]
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
@@ -111,6 +112,8 @@ class Evidence:
     """Of the index: its rowids mean nothing in an index with another one."""
     source: str = ""
     """What the question was kept to: memory, sessions, or empty for all."""
+    vector: Vectors | None = None
+    """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
     who: Who | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
@@ -140,8 +143,8 @@ def later(evidence: Evidence, days: float) -> Evidence:
         return replace(age, days=age.days + days)
 
     now = evidence.now + days * DAY_SECONDS
-    moves = named_day(evidence.query, _day(evidence.now)) != named_day(evidence.query, _day(now))
-    notices = (*evidence.notices, Notice("date", "The day that the question names is still counted from today."))
+    moves = _days_named(evidence.query, evidence.now) != _days_named(evidence.query, now)
+    notices = (*evidence.notices, Notice("date", "The time that the question names is still counted from today."))
     return replace(
         evidence,
         now=now,
@@ -151,5 +154,6 @@ def later(evidence: Evidence, days: float) -> Evidence:
     )
 
 
-def _day(now: float) -> dt.date:
-    return dt.datetime.fromtimestamp(now, dt.UTC).date()
+def _days_named(query: str, now: float) -> tuple[dt.date, dt.date] | None:
+    found = time_in(query, dt.datetime.fromtimestamp(now, dt.UTC).date())
+    return None if found is None or found.any_year else (found.first, found.last)

@@ -65,7 +65,7 @@ def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MmrStep:
     """One step of MMR: the item, its relevance, and the nearest chosen before it (-1 for the first)."""
 
     item: int
@@ -74,7 +74,7 @@ class Choice:
     nearest: int
 
 
-def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float) -> list[Choice]:
+def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float) -> list[MmrStep]:
     """The order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items, none cut.
 
     Relevance is (s - min)/(max - min), 1 when all are equal; each step takes the highest lambda x relevance -
@@ -105,6 +105,6 @@ def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam
     before = np.triu(np.stack(rows)[:, order] + 1.0, 1) if rows else np.empty((0, 0))
     nearest = before.argmax(axis=0) if rows else before
     return [
-        Choice(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
+        MmrStep(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
         for k, at in enumerate(order)
     ]

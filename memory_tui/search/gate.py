@@ -9,7 +9,7 @@ import numpy as np
 
 from memory_tui.core import jsstring
 from memory_tui.core.tokens import as_asked, left_out
-from memory_tui.search.evidence import Evidence, Flags, Side
+from memory_tui.search.evidence import Evidence, Flags, KeywordSide
 from memory_tui.search.formulas import Floats
 from memory_tui.search.score import Rules, column
 from memory_tui.search.trace import (
@@ -114,7 +114,9 @@ class Decision:
         return BeyondLimit(place, self._question.limit)
 
 
-def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, best: float | None) -> EmptyReason:
+def empty_reason(
+    evidence: Evidence, side: KeywordSide, mode: Mode, decided: Decision, best: float | None
+) -> EmptyReason:
     """Why nothing was recalled, given the `best` score; an empty answer must never look like an empty memory."""
     if not jsstring.trim(evidence.query):
         return BlankQuery()

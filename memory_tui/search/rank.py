@@ -13,7 +13,7 @@ from memory_tui.core import jsstring, tokens
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import Settings
 from memory_tui.search import formulas, gate
-from memory_tui.search.evidence import Evidence, Rows, Side
+from memory_tui.search.evidence import Evidence, KeywordSide, Rows
 from memory_tui.search.score import Rules, Similarity, age_of, components, keyword_hits, mode_of, pools, score, side_of
 from memory_tui.search.trace import (
     UNKNOWN_WORDS,
@@ -177,7 +177,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         notices=(
             *evidence.notices,
             *_weights_notice(settings, rules),
-            *_meaning_alone(side, mode, ranking),
+            *_meaning_alone(side, mode, ranking, recalled),
             *_waiting(evidence, recalled),
             *_words_alone(evidence, recalled),
             *not_copied(evidence, mode, rules.profile),
@@ -190,18 +190,25 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     )
 
 
-def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, ...]:
+def _meaning_alone(
+    side: KeywordSide, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]
+) -> tuple[Notice, ...]:
     """That no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
     asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
-    if not asked or not ranking.decided.recalled:
+    if not asked or not recalled:
         return ()
+    near = sum((hit.vector.cosine or 0.0) > 0 for hit in recalled)
+    if not near:
+        hits = "These hits are not near in meaning either (cosine 0 or less)"
+    else:
+        hits = "These hits are near in meaning alone"
+        hits += "" if near == len(recalled) else ", those with a cosine of 0 or less not even that"
     unmatched = replace(side.plan, elsewhere=ranking.evidence.elsewhere).unmatched
     return (
         Notice(
             "meaning_alone",
-            f"{unmatched[0].upper()}{unmatched[1:]}. These hits are near in meaning alone, "
-            "and may have nothing to do with it.",
+            f"{unmatched[0].upper()}{unmatched[1:]}. {hits}, and may have nothing to do with it.",
         ),
     )
 
@@ -240,7 +247,7 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
 class _Ranking:
     """One ranking: the numbers, the order they give, and who passed; writes out candidates on demand."""
 
-    def __init__(self, evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> None:
+    def __init__(self, evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> None:
         self.evidence, self.side, self.mode, self.rules = evidence, side, mode, rules
         self.numbers = numbers = components(evidence, side, mode, rules)
         self.scores = scores = score(numbers, [rules])

@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 
 from memory_tui.core import jsstring, tokens
-from memory_tui.core.dates import named_day
 from memory_tui.core.errors import ProviderError, QueryError
 from memory_tui.providers.protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas
@@ -19,6 +18,7 @@ from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest,
 from memory_tui.search.evidence import Age, Evidence, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher, candidates
+from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.rank import ZERO_VECTOR
 from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
 from memory_tui.source.protocol import ChunkSource, WordIndex
@@ -157,14 +157,14 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     clock = _Clock({"embed": embedded.seconds * 1000})
     kept = _of_source(corpus, source)
     asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
-    day = named_day(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
+    time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
     full_text = context.store.words.cut()
     matcher = Matcher(context.store.words, corpus, kept, full_text, by_text=vector is None)
     if not full_text:
         notices.append(_without_full_text(context.store.words, by_text=vector is None))
     if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
         notices.append(_cut(different))
-    theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, day)
+    theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
     single = matcher.keywords(asked) if vector is None else None
     clock.lap("text")
     matched = candidates(theirs, ours, *(single.each if single else ()))
@@ -215,7 +215,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         texts=texts,
         openclaw_age=Age((now - dates.openclaw) / _DAY_SECONDS, dates.openclaw_basis),
         recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
-        of_named_day=_of_day(dates, day),
+        of_named_time=_of_time(dates, time_asked),
         unsearchable=context.unsearchable,
         notices=tuple(notices),
         timings=clock.timings,
@@ -223,11 +223,17 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         first=context.first,
         uuid=corpus.uuid,
         source=source,
+        # The places that a store knows are among all of its chunks.
+        vector=vector if not corpus.dims and not source else None,
     )
 
 
-def _of_day(dates: Dates, day: str) -> frozenset[int]:
-    return frozenset(i for i, own in enumerate(dates.days) if own.endswith(day)) if day else frozenset()
+def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
+    """The files whose name carries a day of the time that was asked about."""
+    if asked is None:
+        return frozenset()
+    days = ((i, dt.date.fromisoformat(own)) for i, own in enumerate(dates.days) if own)
+    return frozenset(i for i, day in days if asked.holds(day))
 
 
 class _Refs(Mapping[int, ChunkRef]):

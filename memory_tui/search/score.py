@@ -12,7 +12,7 @@ from memory_tui.core import profiles
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import Settings
 from memory_tui.search import formulas
-from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, Postings, Rows, Side
+from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import Floats
 from memory_tui.search.trace import Mode
 
@@ -79,7 +79,7 @@ class Components:
     text_scale: float
     days: Floats
     named: Floats
-    """1 for chunks of the day that the query names, 0 for others."""
+    """1 for chunks of the days that the query names, 0 for others."""
     text_matches: int
 
 
@@ -105,7 +105,7 @@ def mode_of(evidence: Evidence, settings: Settings) -> Mode:
     return "keywords only" if side.plan.fts_query else "nothing"
 
 
-def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> Side:
+def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> KeywordSide:
     """The word side by the profile's own way of asking."""
     if rules.profile.join == "OR":
         return evidence.recommended
@@ -114,7 +114,7 @@ def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> Side:
     return evidence.openclaw
 
 
-def _merged(search: KeywordSearch, rules: Rules) -> Side:
+def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
     """What the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
     best: dict[int, tuple[float, float]] = {}
     for side in search.each:
@@ -126,10 +126,10 @@ def _merged(search: KeywordSearch, rules: Rules) -> Side:
     order = sorted(best, key=lambda row: -best[row][0])
     postings = Postings(np.array(order, dtype=np.int64), np.array([best[row][1] for row in order], dtype=np.float64))
     frequency = {word: count for side in search.each for word, count in side.frequency.items()}
-    return Side(search.plan, postings, frequency, whole=True)
+    return KeywordSide(search.plan, postings, frequency, whole=True)
 
 
-def pools(evidence: Evidence, side: Side, mode: Mode, limit: int) -> tuple[Rows, Rows]:
+def pools(evidence: Evidence, side: KeywordSide, mode: Mode, limit: int) -> tuple[Rows, Rows]:
     """What each side proposes: the rows nearest by cosine, and those best by bm25."""
     nearest = evidence.nearest[:limit] if evidence.cosine is not None else evidence.nearest[:0]
     most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else limit
@@ -154,7 +154,7 @@ def age_of(evidence: Evidence, profile: Profile) -> Age:
     return evidence.openclaw_age if profile.age == "multiply" else evidence.recommended_age
 
 
-def components(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Components:
+def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Components:
     """The candidates that both sides propose, with the numbers that no weight, age or gate changes."""
     nearest, matched = pools(evidence, side, mode, rules.limit)
     rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist()])), dtype=np.int64)
@@ -191,7 +191,7 @@ def components(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Comp
         text,
         text_scale,
         age_of(evidence, profile).days[files],
-        np.isin(files, list(evidence.of_named_day)).astype(np.float64),
+        np.isin(files, list(evidence.of_named_time)).astype(np.float64),
         int(np.count_nonzero(~np.isnan(every))),
     )
 

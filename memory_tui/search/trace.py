@@ -239,7 +239,8 @@ class Elsewhere:
 class QueryPlan:
     """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
 
-    `fts_query` is empty when no word is left. `day` is the ISO day (or `--MM-DD` without a year) the query names.
+    `fts_query` is empty when no word is left. `time` is the days the query
+    speaks of, in figures, and `time_words` the words that name them, which are not searched.
     `inside` tells that words are found inside of longer ones as well. `common` are those of the `dropped` that went
     because more than half of the chunks hold them.
     """
@@ -247,7 +248,8 @@ class QueryPlan:
     words: tuple[str, ...]
     dropped: tuple[str, ...]
     fts_query: str
-    day: str = ""
+    time: str = ""
+    time_words: str = ""
     inside: bool = False
     common: tuple[str, ...] = ()
     elsewhere: Elsewhere = Elsewhere()

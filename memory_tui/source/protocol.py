@@ -146,10 +146,10 @@ class ChunkSource(Protocol):
         """
         ...
 
-    def standing(self, query: Vectors, rowid: int) -> CosineRank | None:
-        """Compute the exact place of a chunk by its cosine with the unit vector `query`; None without a vector.
+    def standings(self, query: Vectors, rowids: Sequence[int] | RowIds) -> dict[int, CosineRank]:
+        """Compute the exact place of chunks by their cosine with the unit vector `query`; no vector, no place.
 
-        Of cosines within 1e-6 the smaller rowid comes first. It may read every vector.
+        Of cosines within 1e-6 the smaller rowid comes first. It may read every vector, once for all `rowids`.
         """
         ...
 

@@ -446,7 +446,7 @@ def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> i
     with signals.heard(app) as heard:
         code = app.run()
     if heard.number:
-        stop_signals.say(heard.number, app.last_words)
+        stop_signals.report(heard.number, app.last_words)
         return stop_signals.exit_status(heard.number)
     if app.error is not None:
         raise app.error

@@ -112,13 +112,3 @@ def strip(pieces: Iterable[Piece], width: int, base: Style, style_of: Callable[[
     """`pieces` as one line of exactly `width` cells."""
     line = Strip([Segment(text, base + style_of(name) if name else base) for text, name in pieces if text])
     return line.adjust_cell_length(width, base)
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 file`, `2 files`, `12,345 files`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def number(value: float) -> str:
-    """A score or weight with three digits after the point."""
-    return f"{value:.3f}"

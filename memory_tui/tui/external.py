@@ -16,7 +16,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done, Lent
+    from memory_tui.curate.curator import AppliedChange, Lent
     from memory_tui.tui.views.view import View
 
 _COLON = {"hx", "helix", "micro"}
@@ -107,7 +107,7 @@ async def _keep(view: View, lent: Lent, path: str, problem: str) -> None:
         view.home.jobs.refresh()
 
 
-def _outcome(done: Done | None, path: str, name: str) -> str:
+def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
     if done is not None:
         return f"{one_line(done.change.title)}: kept as change {done.entry.id}; u takes it back."
     if name in _AT_ONCE:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tune.config_patch import Patch
-    from memory_tui.tune.evaluate import Case, Comparison
+    from memory_tui.tune.evaluate import Case, ScoreComparison
     from memory_tui.tune.judgments import Label, Notebook, Query
     from memory_tui.tune.knob_search import Outcome
 
@@ -158,7 +158,7 @@ class Desk:
 
     notebook: Notebook | None = None
     cases: Mapping[str, Case] = field(default_factory=dict)
-    compared: Comparison | None = None
+    compared: ScoreComparison | None = None
     progress: str = ""
 
     def query(self, text: str) -> Query | None:
@@ -194,7 +194,7 @@ class Desk:
         )
 
 
-def words(compared: Comparison, text: str = "") -> list[str]:
+def words(compared: ScoreComparison, text: str = "") -> list[str]:
     """The metrics in sum, or of the question `text`: `nDCG .81 > .84`, `recall .75`; then what broke."""
     change = next((change for change in compared.changes if change.text == text), None) if text else None
     before, after = (change.before, change.after) if change else (compared.before, compared.after)
@@ -290,7 +290,7 @@ def edit_notebook(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]
             taken.append(pending.popleft())
             yield taken[-1]
 
-    path = judgments.place(engine.plan.roots.workspace, engine.plan.own_named)
+    path = judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named)
     try:
         return judgments.edit(path, engine.notes.read, changes())
     except Exception:
@@ -321,10 +321,10 @@ def dated_cases(cases: tuple[Case, ...], days: int) -> tuple[Case, ...]:
     return tuple(Case.of(case.query, later(case.evidence, days)) for case in cases) if days else cases
 
 
-def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[Tell], Comparison]:
+def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[Tell], ScoreComparison]:
     """Compares the knobs as they are now with the baseline, question by question."""
 
-    def run(tell: Tell) -> Comparison:
+    def run(tell: Tell) -> ScoreComparison:
         from memory_tui.tune.evaluate import by_question, compare, score
 
         def card(settings: Settings, days: int) -> dict[str, Mapping[str, float]]:

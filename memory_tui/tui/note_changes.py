@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -11,8 +11,10 @@ from memory_tui.tui.views.dialogs import Planned
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change, Conflict
-    from memory_tui.curate.curator import Curator, Done
+    from memory_tui.curate.curator import AppliedChange, Curator
     from memory_tui.curate.journal import Typing, Unsaved
+    from memory_tui.curate.planner import Planner
+    from memory_tui.curate.promote import Spot
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.engine import Engine
 
@@ -63,13 +65,15 @@ def left_over(engine: Engine) -> str:
 class Carry:
     """Lines `first` to `last` of the note `path` on their way to another note; `last` None means the whole item.
 
-    Promote goes to the curated note, demote to the topic note `target`, below the heading `to` or the fitting one.
+    The numbers are of the lines that were `seen`. Promote goes to the curated note, demote to the topic note `target`,
+    below the heading `to` or the fitting one.
     """
 
     kind: Literal["promote", "demote"]
     path: str
     first: int
     last: int | None
+    seen: Sequence[str]
     target: str = ""
     to: str = ""
     move: bool = False
@@ -79,10 +83,18 @@ class Carry:
         return replace(self, move=not self.move)
 
 
+def spot_of(plan: Planner, path: str, first: int, last: int | None, seen: Sequence[str]) -> Spot:
+    """The lines that a person meant on a page with the lines `seen`, wherever others have moved them since."""
+    from memory_tui.curate.changes import Seen
+    from memory_tui.tui.note_page import shown_line
+
+    return plan.spot(path, first, last, Seen(seen, shown_line))
+
+
 def carried(engine: Engine, carry: Carry) -> Planned:
     """What `carry` would do. Raises EditRefused and the like."""
     plan = engine.notes.curator.plan
-    spot = plan.spot(carry.path, carry.first, carry.last)
+    spot = spot_of(plan, carry.path, carry.first, carry.last, carry.seen)
     if carry.kind == "promote":
         change = plan.promote(spot, to=carry.to, move=carry.move, target=carry.target)
     else:
@@ -93,7 +105,7 @@ def carried(engine: Engine, carry: Carry) -> Planned:
 def headings(engine: Engine, carry: Carry) -> list[str]:
     """The headings that the lines could go below, the best first."""
     plan = engine.notes.curator.plan
-    found = plan.choices(plan.spot(carry.path, carry.first, carry.last), carry.target)
+    found = plan.choices(spot_of(plan, carry.path, carry.first, carry.last, carry.seen), carry.target)
     return [choice.section.title for choice in found if choice.section.title]
 
 
@@ -113,12 +125,12 @@ def plan_of(make: Make) -> Callable[[Engine], Planned]:
     return lambda engine: planned(engine, make(engine.notes.curator))
 
 
-def applied(change: Change) -> Callable[[Engine], Done]:
+def applied(change: Change) -> Callable[[Engine], AppliedChange]:
     """Make `change`."""
     return lambda engine: engine.notes.curator.apply(change)
 
 
-def step(engine: Engine, kind: str, number: int | None = None) -> Done:
+def step(engine: Engine, kind: str, number: int | None = None) -> AppliedChange:
     """Take a change back ("undo") or make it again ("redo"); without `number` the one that is next.
 
     What others wrote since stays where it does not touch. Raises Conflict where it does.
@@ -192,7 +204,7 @@ def impact(engine: Engine, path: str, before: bytes | None, text: str, query: st
     return engine.queries.preview(engine.notes.curator.plan.edit(path, before, text), query)
 
 
-def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int = 0) -> Done:
+def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int = 0) -> AppliedChange:
     """Write what an editor made of a note that it opened as `before`, with what others wrote since.
 
     `draft` is what an earlier attempt of this editor left in the journal, 0 for nothing. A note that is begun ends
@@ -205,7 +217,7 @@ def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int
     return curator.apply(curator.plan.edit(path, before, text), draft=draft)
 
 
-def resolved(engine: Engine, conflict: Conflict, data: bytes) -> Done:
+def resolved(engine: Engine, conflict: Conflict, data: bytes) -> AppliedChange:
     """Write what somebody chose between their own change and that of others, with what others wrote since.
 
     Raises Conflict when others changed the same lines again.

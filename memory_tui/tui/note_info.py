@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.curate.git import Commit, History
-from memory_tui.tui.draw import plural
 from memory_tui.tui.state import Aging
 
 if TYPE_CHECKING:
     from memory_tui.curate.diff import DiffLine
     from memory_tui.curate.journal import JournalEntry
-    from memory_tui.curate.links import Link, LinkIndex
+    from memory_tui.curate.links import LinkIndex, NoteLink
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow
     from memory_tui.recalls.recall_log import RecallEntry
@@ -118,7 +118,7 @@ def _link_index(roots: Roots) -> LinkIndex:
     return LinkIndex(roots)
 
 
-def _linked(out: Sequence[Link], back: Sequence[Link], named: Sequence[Link]) -> Iterator[Statement]:
+def _linked(out: Sequence[NoteLink], back: Sequence[NoteLink], named: Sequence[NoteLink]) -> Iterator[Statement]:
     """Links from the note, to it, and where others name it; each once."""
     if out:
         yield Statement("", "Links", head=True)

@@ -109,6 +109,29 @@ def _pieces(text: str) -> Iterator[str]:
         at = end + 1
 
 
+def line_after(before: Sequence[str], after: Sequence[str], line: int) -> int:
+    """Where line `line` (from 1) of a page stands on the page of the same note read again; its number when it is gone.
+
+    What comes before or behind everything that changed is found by its place, anything else by its text, nearest first.
+    """
+    short = min(len(before), len(after))
+    same = next((at for at in range(short) if before[at] != after[at]), short)
+    if line <= same:
+        return line
+    rest = short - same
+    behind = next((at for at in range(rest) if before[-1 - at] != after[-1 - at]), rest)
+    if line > len(before) - behind:
+        return line + len(after) - len(before)
+    text = before[line - 1]
+    found = [at + 1 for at in range(same, len(after) - behind) if after[at] == text]
+    return min(found, key=lambda at: abs(at - line), default=line)
+
+
+def shown_line(line: str) -> str:
+    """What a page shows of one line."""
+    return _short(safe(line, keep_newlines=True))
+
+
 def _short(line: str) -> str:
     more = len(line) - LONGEST_LINE
     return line if more <= 0 else f"{line[:LONGEST_LINE]} … {more:,} more characters in this line"

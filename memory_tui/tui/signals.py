@@ -100,7 +100,7 @@ class Signals:
         with suppress(OSError):
             os.write(sys.__stderr__.fileno(), RESET.encode("ascii"))  # type: ignore[union-attr]
         _restore(self._modes)
-        stop_signals.say(self.number)
+        stop_signals.report(self.number)
         os._exit(stop_signals.exit_status(self.number))
 
 

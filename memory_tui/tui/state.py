@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core import profiles
 from memory_tui.core.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
-from memory_tui.search.trace import Mode, Notice
+from memory_tui.search.trace import Mode
 from memory_tui.workspace import root_state
 from memory_tui.workspace.notes import note_date
 from memory_tui.workspace.root_state import RootState
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileRow, Item, Status
-    from memory_tui.providers.serving import Who
+    from memory_tui.engine.status import FileRow, Status
+    from memory_tui.source.note_state import FileState
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,55 +96,82 @@ class PartStatus:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that the truth bar, the file tree and the index view show."""
+    """The status, and what the screen adds to it: every note, how notes age, whether they can be written."""
 
-    workspace: str
-    read_only: bool
+    status: Status
+    rows: tuple[FileRow, ...]
     unwritable: str
     """Why notes cannot be changed, as a sentence; empty when they can."""
-    profile: str
-    profile_origin: str
-    mode: Mode
-    chunks: int
-    files: int
-    embedded: int
-    on_disk: int
-    fresh: int
-    rows: tuple[FileRow, ...]
-    pending: tuple[Item, ...]
-    failed: tuple[Item, ...]
-    left_out: tuple[Item, ...]
-    vector: PartStatus
-    text: PartStatus
-    who: Who
-    provider: PartStatus
-    requested: str
-    model: str
-    watching: bool
-    watch_detail: str
-    index_file: str
-    index_bytes: int
-    cached: int
-    config: str
-    agent: str
-    agents: tuple[str, ...]
+    index_moved: bool
+    """Whether the index is a temporary file, because it cannot be written in its own place."""
     today: date
     aging: Aging
-    notices: tuple[Notice, ...]
-    paused: bool = False
-    keeper: str = ""
-    """Which other process keeps the index up to date; empty where it is this one or none."""
-    shrink: str = ""
-    """Why notes that vanished are kept until a person agrees; empty where none are."""
-    roots: tuple[RootState, ...] = ()
-    """The workspace, and every other place where notes are read: whether they can be."""
     doubt: str = ""
     """Why nobody knows whether all this is still so; empty where it is known."""
 
     @property
+    def mode(self) -> Mode:
+        """What queries are answered by, before one is asked; an index with no vector at all has only words."""
+        status = self.status
+        return "keywords only" if status.chunks and not status.embedded else status.who.mode
+
+    @property
+    def failed(self) -> tuple[FileState, ...]:
+        """Notes that could not be indexed, for any reason."""
+        freshness = self.status.freshness
+        return (*freshness.failed, *freshness.unsettled, *freshness.missing)
+
+    @property
+    def vector(self) -> PartStatus:
+        """What compares vectors."""
+        if self.status.chunks and not self.status.embedded:
+            return PartStatus("no vectors", True, "nothing is embedded")
+        vector = self.status.vector
+        dims = f" {vector.dims}d" if vector.dims else ""
+        # sqlite-vec may work and still have nothing to do: small indexes have no vec0 table.
+        return PartStatus(("vec0" if vector.engine.startswith("sqlite-vec") else "numpy") + dims, True, vector.engine)
+
+    @property
+    def text(self) -> PartStatus:
+        """What matches words."""
+        return PartStatus("fts5", self.status.fts.available, self.status.fts.engine)
+
+    @property
+    def provider(self) -> PartStatus:
+        """Who makes the vectors."""
+        who = self.status.who
+        return PartStatus(who.label, who.fine, who.detail if who.fine else who.reason)
+
+    @property
+    def requested(self) -> str:
+        """The provider that was asked for, and where."""
+        return f"{self.status.requested_provider} ({self.status.provider_origin})"
+
+    @property
+    def model(self) -> str:
+        """The model that makes vectors now, else the one that made those of the index."""
+        return self.status.who.model or self.status.model
+
+    @property
+    def keeper(self) -> str:
+        """Which other process keeps the index up to date; empty where it is this one or none."""
+        keeper = self.status.keeper
+        return f"process {keeper.pid}" if keeper is not None and not keeper.ours else ""
+
+    @property
+    def shrink(self) -> str:
+        """Why notes that vanished are kept until a person agrees; empty where none are."""
+        shrink = self.status.freshness.shrink
+        if shrink is None:
+            return ""
+        return (
+            f"{shrink.missing:,} of {shrink.known:,} notes vanished at once: they stay in the index until you agree (a)"
+        )
+
+    @property
     def lost(self) -> tuple[RootState, ...]:
         """The roots of which something is to be said, the most important first."""
-        return root_state.lost(self.roots)
+        return root_state.lost(self.status.roots)
 
     @property
     def lost_notes(self) -> RootState | None:
@@ -153,15 +180,17 @@ class Facts:
 
     def beside(self, roots: tuple[RootState, ...]) -> Facts:
         """These facts when the roots are as `roots` say: no note is fresh that cannot be read."""
-        if roots == self.roots:
+        if roots == self.status.roots:
             return self
         rows = tuple(_unread(row, root_state.root_of(row.path, roots)) for row in self.rows)
-        return replace(self, roots=roots, rows=rows, fresh=sum(row.state == "fresh" for row in rows))
+        freshness = replace(self.status.freshness, fresh=sum(row.state == "fresh" for row in rows))
+        return replace(self, status=replace(self.status, roots=roots, freshness=freshness), rows=rows)
 
     def after(self, news: Sequence[Event]) -> Facts:
         """These facts with what `news` say of single files and the watcher; counts follow with the next gathering."""
         told: dict[str, tuple[str, str, int | None]] = {}
-        watching, detail = self.watching, self.watch_detail
+        status = self.status
+        watching, detail = status.watching, status.watch_detail
         for event in news:
             match event:
                 case FileIndexed():
@@ -175,17 +204,20 @@ class Facts:
                 case _:
                     pass
         if not told:
-            return replace(self, watching=watching, watch_detail=detail)
+            return replace(self, status=replace(status, watching=watching, watch_detail=detail))
         rows = tuple(_told(row, told.get(row.path)) for row in self.rows if told.get(row.path, ("",))[0] != "removed")
-        return replace(
-            self,
+        stale = {
+            path: note for path, note in status.freshness.stale.items() if note.state != "pending" or path not in told
+        }
+        status = replace(
+            status,
             watching=watching,
             watch_detail=detail,
-            rows=rows,
             chunks=sum(row.chunks for row in rows),
             files=sum(row.chunks > 0 for row in rows),
-            pending=tuple(item for item in self.pending if item.path not in told),
+            freshness=replace(status.freshness, stale=stale),
         )
+        return replace(self, status=status, rows=rows)
 
 
 def _told(row: FileRow, told: tuple[str, str, int | None] | None) -> FileRow:
@@ -204,52 +236,14 @@ def _unread(row: FileRow, root: RootState | None) -> FileRow:
 def gather(engine: Engine) -> Facts:
     """The facts as they are now; looks at the disk, so for worker threads only. Raises MemoryTuiError."""
     status = engine.status()
-    who = status.who
     return Facts(
-        workspace=status.workspace_dir,
-        read_only=status.read_only,
-        unwritable=_unwritable(status),
-        profile=status.profile,
-        profile_origin=status.profile_origin,
-        mode=_mode(status),
-        chunks=status.chunks,
-        files=status.files,
-        embedded=status.embedded,
-        on_disk=status.freshness.total,
-        fresh=status.freshness.fresh,
+        status=status,
         rows=engine.notes.files(),
-        pending=status.freshness.pending,
-        failed=(*status.freshness.failed, *status.freshness.unsettled, *status.freshness.missing),
-        left_out=status.freshness.left_out,
-        vector=_vector(status),
-        text=PartStatus("fts5", bool(status.fts["available"]), str(status.fts["engine"])),
-        who=who,
-        provider=PartStatus(who.label, who.fine, who.detail if who.fine else who.reason),
-        requested=f"{status.requested_provider} ({status.provider_origin})",
-        model=who.model or status.model,
-        watching=status.watching,
-        watch_detail=status.watch_detail,
-        index_file=status.db_path,
-        index_bytes=status.db_bytes,
-        cached=int(status.cache["entries"]),
-        config=status.config_path,
-        agent=status.agent_id,
-        agents=status.agents,
+        unwritable=_unwritable(status),
+        index_moved=status.db_path != os.path.realpath(engine.plan.index),
         today=datetime.fromtimestamp(engine.now()).date(),
         aging=_aging(engine),
-        notices=status.notices,
-        paused=status.paused,
-        keeper=f"process {keeper.pid}" if (keeper := status.keeper) is not None and not keeper.ours else "",
-        shrink=_shrink(status),
-        roots=status.roots,
     )
-
-
-def _shrink(status: Status) -> str:
-    held = status.freshness.shrink
-    if held is None:
-        return ""
-    return f"{held.missing:,} of {held.known:,} notes vanished at once: they stay in the index until you agree (a)"
 
 
 def _unwritable(status: Status) -> str:
@@ -267,17 +261,3 @@ def _aging(engine: Engine) -> Aging:
         engine.now(),
         settings.number("recency.weight"),
     )
-
-
-def _vector(status: Status) -> PartStatus:
-    if status.chunks and not status.embedded:
-        return PartStatus("no vectors", True, "nothing is embedded")
-    dims = f" {status.vector['dims']}d" if status.vector["dims"] else ""
-    engine = str(status.vector["engine"])
-    # sqlite-vec may work and still have nothing to do: small indexes have no vec0 table.
-    return PartStatus(("vec0" if engine.startswith("sqlite-vec") else "numpy") + dims, True, engine)
-
-
-def _mode(status: Status) -> Mode:
-    """What questions are answered by, before one is asked; an index with no vector at all has only words."""
-    return "keywords only" if status.chunks and not status.embedded else status.who.mode

@@ -13,19 +13,32 @@ from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, 
 from memory_tui.search.trace import Trace
 
 if TYPE_CHECKING:
-    from memory_tui.config.config_write import Written
+    from memory_tui.config.config_write import ConfigWrite
     from memory_tui.search.evidence import Evidence
 
 Rank = Callable[["Evidence", Settings], Trace]
 
-PAIR = {"query.hybrid.vectorWeight": "query.hybrid.textWeight", "query.hybrid.textWeight": "query.hybrid.vectorWeight"}
-"""Weights that add up to 1: turning one turns the other."""
+_DECAY = "query.hybrid.temporalDecay.enabled"
 
 ORIGIN = "tuned on screen"
 OPENED = "as opened"
 """What the baseline is called that nobody named."""
 
-DATE = Knob("date", "date", 0, "what will be recalled on that day", -365, 365, 5, 1, "d", most=36_500)
+DATE = Knob(
+    "date",
+    "date",
+    0,
+    "what will be recalled on that day",
+    -365,
+    365,
+    5,
+    1,
+    "d",
+    most=36_500,
+    group="tune",
+    short="date",
+    second=True,
+)
 """A knob of the screen alone: days from now."""
 
 
@@ -54,7 +67,7 @@ class Write:
 
     target: str
     values: Mapping[str, Scalar]
-    files: tuple[Written, ...]
+    files: tuple[ConfigWrite, ...]
     opened: Settings
     title: str
 
@@ -108,15 +121,15 @@ class Tuning:
         if key == DATE.key:
             return self.at(int(value))
         changes: dict[str, object] = {key: value}
-        if key in PAIR:
-            changes[PAIR[key]] = round(1 - float(value), 4)
+        if pair := BY_KEY[key].pair:
+            changes[pair] = round(1 - float(value), 4)
         return self.to(self.settings.update(changes, ORIGIN))
 
     def reset(self, key: str) -> Tuning:
         """`key` (and the other weight) as it was when the app was opened."""
         if key == DATE.key:
             return self.at(0)
-        keys = [key, PAIR[key]] if key in PAIR else [key]
+        keys = [key, *filter(None, [BY_KEY[key].pair])]
         values = {**self.settings.values, **{k: self.opened.values[k] for k in keys}}
         return self.to(Settings(MappingProxyType(values)))
 
@@ -136,7 +149,7 @@ class Tuning:
             return self
         return replace(self, stand=self.future[0], past=(*self.past, self.stand), future=self.future[1:])
 
-    def wrote(self, target: str, values: Mapping[str, Scalar], files: tuple[Written, ...]) -> Tuning:
+    def wrote(self, target: str, values: Mapping[str, Scalar], files: tuple[ConfigWrite, ...]) -> Tuning:
         """The `values` were written into `target`: from now on they are as opened, and what was compared with that."""
         origin = f"written to {target}"
         # Under another profile every knob that was not written stands as that profile has it.
@@ -319,33 +332,6 @@ class Answer:
         return dated(self.evidence, self.days)
 
 
-SHORT = {
-    "profile": "",
-    "query.hybrid.vectorWeight": "vec",
-    "query.hybrid.textWeight": "txt",
-    "query.minScore": "min",
-    "query.hybrid.temporalDecay.enabled": "decay",
-    "query.hybrid.temporalDecay.halfLifeDays": "half",
-    "query.maxResults": "top",
-    "query.hybrid.candidateMultiplier": "cand",
-    "query.hybrid.mmr.enabled": "mmr",
-    "query.hybrid.mmr.lambda": "lambda",
-    "query.hybrid.enabled": "hybrid",
-    "recency.weight": "rec",
-    "dateBoost": "day",
-    "date": "date",
-}
-"""Labels for a strip of one line."""
-
-_DECAY = "query.hybrid.temporalDecay.enabled"
-_NEEDS = {
-    "query.hybrid.temporalDecay.halfLifeDays": (_DECAY, "decay is off"),
-    "recency.weight": (_DECAY, "decay is off"),
-    "query.hybrid.mmr.lambda": ("query.hybrid.mmr.enabled", "mmr is off"),
-    "query.hybrid.textWeight": ("query.hybrid.enabled", "hybrid is off: vectors alone decide"),
-    "query.hybrid.vectorWeight": ("query.hybrid.enabled", "hybrid is off: vectors alone decide"),
-}
-
 TRACK, THUMB = "─", "●"
 
 
@@ -415,16 +401,16 @@ def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
     found = []
     counts = _counts(settings)
     for key in TUNE_KEYS:
-        value = settings.values[key]
+        knob, value = BY_KEY[key], settings.values[key]
         ignored = profile.ignores.get(key, "")
         # A profile that keeps its weights with one side missing scales what that side gives, so they still count.
-        weighs = key in PAIR and profile.missing_side != "zero"
-        if not ignored and key in _NEEDS and not weighs and not settings.on(_NEEDS[key][0]):
-            ignored = _NEEDS[key][1]
+        weighs = knob.pair and profile.missing_side != "zero"
+        if not ignored and knob.needs and not weighs and not settings.on(knob.needs[0]):
+            ignored = knob.needs[1]
         changed = value.value != opened.values[key].value
         origin = value.origin if changed else opened.values[key].origin
         reach = _reach(settings) if key == "query.minScore" else 1.0
-        found.append(Dial(BY_KEY[key], value.value, origin, ignored, changed, counts.get(key, ""), reach))
+        found.append(Dial(knob, value.value, origin, ignored, changed, counts.get(key, ""), reach))
     frozen = "" if settings.on(_DECAY) else "decay is off, so nothing ages"
     return [*found, Dial(DATE, days, "days from now; type a number, - for the past", frozen, days != 0)]
 
@@ -440,7 +426,7 @@ def _reach(settings: Settings) -> float:
 
 def _counts(settings: Settings) -> dict[str, str]:
     """What the weights come to, where they do not add up to 1."""
-    raw = {key: settings.number(key) for key in sorted(PAIR, reverse=True)}
+    raw = {key: settings.number(key) for key in TUNE_KEYS if BY_KEY[key].pair}
     if abs(sum(raw.values()) - 1) < 1e-6:
         return {}
     from memory_tui.search.formulas import normalised_weights
@@ -467,6 +453,6 @@ def describe(dial: Dial) -> str:
     if dial.ignored:
         return f"{knob.label} has no effect: {dial.ignored}"
     scope = f"  {knob.low:g} to {knob.top:g}{knob.unit and ' '}{knob.unit}" if dial.slides else ""
-    pair = (f"; counts as {dial.counts}" if dial.counts else "; both weights add up to 1") if knob.key in PAIR else ""
+    pair = (f"; counts as {dial.counts}" if dial.counts else "; both weights add up to 1") if knob.pair else ""
     reach = f"; scores go up to {dial.reach:.2f} with age and day" if dial.reach > 1 else ""
     return f"{knob.label}: {knob.help}{pair}{reach}{scope}  ({dial.origin})"

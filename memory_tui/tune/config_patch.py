@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memory_tui.config import config_write, json5_edit
 from memory_tui.config import load as configuration
-from memory_tui.config.json5 import Node, Source, parse_json5
+from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import OWN
 from memory_tui.config.model import Config
 from memory_tui.config.places import own_path
@@ -23,7 +23,7 @@ _WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for 
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class KeyChange:
     """One value: `before` is what holds without the patch, `place` where in the file it goes."""
 
     key: str
@@ -33,7 +33,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class FilePatch:
     """A whole file before (None: it is not there yet) and after; never shown by repr, it may hold keys."""
 
     path: Path
@@ -47,8 +47,8 @@ class Patch:
     what a person should know before saying yes."""
 
     target: Path
-    changes: tuple[Change, ...]
-    files: tuple[FileChange, ...]
+    changes: tuple[KeyChange, ...]
+    files: tuple[FilePatch, ...]
     left: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -60,7 +60,7 @@ class Patch:
             text = text.replace(secret, "***")
         return redact(text)
 
-    def write(self) -> tuple[config_write.Written, ...]:
+    def write(self) -> tuple[config_write.ConfigWrite, ...]:
         """Write every file, each with a backup. Raises ConfigError; a file that was changed meanwhile is left alone."""
         return tuple(config_write.write(file.path, file.before, file.after) for file in self.files)
 
@@ -110,7 +110,7 @@ def _empty(path: Path) -> Config:
     """Our own configuration as it is on disk, or one that holds nothing yet."""
     if path.is_file():
         return configuration.load(str(path), None)
-    return Config(path=path, kind="own", tree=parse_json5(Source(path, "{}\n")), sections=())
+    return Config(path=path, kind="own", tree=parse_json5(SourceText(path, "{}\n")), sections=())
 
 
 def _into(
@@ -123,7 +123,7 @@ def _into(
     path, root = config.path, config.tree
     if path is None or root is None:
         raise ConfigError("There is no configuration to write to.", "Name one with --config.")
-    sources: dict[Path, Source] = {}
+    sources: dict[Path, SourceText] = {}
     splices: dict[Path, list[json5_edit.Splice]] = {}
     changes = []
     prefix, section = config.sections[-1] if config.sections else (config.layout, root)
@@ -131,7 +131,7 @@ def _into(
     for key, value in sorted(wanted.items()):
         below = key.split(".") if config.sections else [*filter(None, prefix.split(".")), *key.split(".")]
         node = section.get(*below)
-        changes.append(Change(key, written.values[key].value, value, f"{prefix}.{key}" if prefix else key))
+        changes.append(KeyChange(key, written.values[key].value, value, f"{prefix}.{key}" if prefix else key))
         if node is not None:
             sources[node.source.path] = node.source
             splices.setdefault(node.source.path, []).append(json5_edit.replace(node, value))
@@ -177,7 +177,7 @@ def _note_missing(
     members[rest[-1]] = value
 
 
-def _file(source: Source, splices: list[json5_edit.Splice]) -> FileChange:
+def _file(source: SourceText, splices: list[json5_edit.Splice]) -> FilePatch:
     before = config_write.read(source.path)
     if before is not None and before.decode("utf-8", "replace") != source.text:
         raise ConfigError(f"{source.path} was changed since it was read.", "Open the workspace again.")
@@ -187,11 +187,11 @@ def _file(source: Source, splices: list[json5_edit.Splice]) -> FileChange:
             "Change the values by hand.",
         )
     after = json5_edit.spliced(source.text, splices)
-    parse_json5(Source(source.path, after))
-    return FileChange(source.path, before, after.encode())
+    parse_json5(SourceText(source.path, after))
+    return FilePatch(source.path, before, after.encode())
 
 
-def _difference(file: FileChange) -> str:
+def _difference(file: FilePatch) -> str:
     before = (file.before or b"").decode().splitlines(keepends=True)
     after = file.after.decode().splitlines(keepends=True)
     name = str(file.path)
@@ -199,7 +199,7 @@ def _difference(file: FileChange) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def summary(change: Change) -> str:
+def summary(change: KeyChange) -> str:
     """A change in words: `minScore 0.35 -> 0.2`."""
     knob = BY_KEY[change.key]
     return f"{knob.label} {show(knob, change.before)} -> {show(knob, change.after)}"

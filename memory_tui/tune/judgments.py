@@ -140,7 +140,7 @@ _LINES = ("relevant", "labels", "evidence")
 _QUERY = ("query", "question")
 
 
-def place(workspace: Path, config: Path | None = None) -> Path:
+def notebook_path(workspace: Path, config: Path | None = None) -> Path:
     """Where the notebook of `workspace` lies: beside memory-tui's own configuration, one file a workspace.
 
     `config` is such a file that was named for this run; a notebook that lies in the usual place already stays there.
@@ -225,7 +225,7 @@ def _alone(path: Path) -> Iterator[None]:
     """Keep other processes from editing the notebook meanwhile. Raises LabelError."""
     try:
         atomic.make_folder(path.parent, 0o777)
-        held = locks.wait_for(path, threading.Event())
+        held = locks.wait_for(path)
     except IndexBusy as error:
         raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error
     except (OSError, IndexUnavailable) as error:

@@ -20,7 +20,7 @@ from memory_tui.tune.judgments import Query
 from memory_tui.tune.metrics import Gain, Scores
 
 FEWEST = 20
-"""Questions with a right line without which nothing is claimed."""
+"""Fewest judged queries; with fewer the search claims nothing."""
 ORIGIN = "tuned on labels"
 _LEFT_ALONE = {"profile", TEXT, "query.maxResults", "query.hybrid.enabled"}
 """A choice of the user's (profile, budget), or turned by another knob."""
@@ -28,7 +28,7 @@ _ROUNDS = 4
 _SHUFFLES = 5
 _LOGARITHMIC = 100
 _STARTS = (0.15, 0.4, 0.65, 0.9)
-"""Vector weights from which the search sets out anew, so that it is not caught on one side."""
+"""Vector weights at which the search starts, so that no local best traps it."""
 
 Progress = Callable[[str], None]
 Reason = Literal["few labels", "nothing better", "within chance"]
@@ -46,7 +46,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Better:
-    """Settings that are better on questions they were not chosen by.
+    """Settings that are better on held-out queries.
 
     `changes` are the knobs to turn; `held_out` is the gain there beyond chance, `before` and `after` the means.
     """

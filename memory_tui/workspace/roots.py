@@ -278,13 +278,23 @@ def destination(roots: Roots, path: str) -> tuple[str, str, str]:
         raise PathRefused(f"{stored} is not a note: its name does not end in .md.", _PLACES)
     root = next(_allowed(roots, absolute), None)
     if root is None:
-        raise PathRefused(f"{stored} is outside the places where notes are read.", _PLACES)
+        nothing = _is_absent(str(roots.workspace), absolute)
+        what = f"There is no note {stored}" if nothing else f"{stored} is outside the places where notes are read"
+        raise PathRefused(f"{what}.", _PLACES)
     try:
         for link in _linked(root, absolute):
             raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
     except (OSError, ValueError) as error:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
     return root, absolute, stored
+
+
+def _is_absent(workspace: str, absolute: str) -> bool:
+    """Whether nothing is at a path of the workspace; of what lies outside, or behind a link, nothing is told."""
+    try:
+        return _below(workspace, absolute) and not any(_linked(workspace, absolute)) and not os.path.lexists(absolute)
+    except (OSError, ValueError):
+        return False
 
 
 _PLACES = "Name MEMORY.md, memory.md, a .md file below memory/, or one below the configured extraPaths."

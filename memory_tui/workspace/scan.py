@@ -76,6 +76,11 @@ class LeftOut(NamedTuple):
     rule: Rule
     detail: str
 
+    @property
+    def reason(self) -> str:
+        """Rule and sentence: `symlink: It is a symbolic link.`"""
+        return f"{self.rule}: {self.detail}"
+
 
 class Scan(NamedTuple):
     """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`.

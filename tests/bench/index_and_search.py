@@ -101,7 +101,7 @@ def against_the_machine(index: Path, ours: float) -> None:
     scan = milliseconds(lambda: cosines(corpus, query), 30)
     show("all cosines in memory, ms", f"{scan:.3f}")
     show("  times the memory bandwidth floor", f"{scan / floor:.1f}")
-    if store.vec0.ready:
+    if store.finds_nearest():
         knn = milliseconds(lambda: store.nearest(query, 24), 10)
         show("sqlite-vec's own nearest 24, ms", f"{knn:.2f}", f"{knn / scan:.1f} x ours")
         documented = (

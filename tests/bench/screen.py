@@ -186,7 +186,7 @@ async def working(workspace: Path, index: Path) -> None:
         asked = list(dict.fromkeys(questions(400)))[:40]
         tops = [engine.queries.search(question).recalled[0].chunk for question in asked]
     book = Notebook(tuple(Query(q, (Label(top.path, top.start_line, 2),)) for q, top in zip(asked, tops, strict=True)))
-    judgments.save(judgments.place(workspace), book)
+    judgments.save(judgments.notebook_path(workspace), book)
     app = MemoryApp(lambda listener: Engine.open(options, listener), query=asked[0])
 
     async with app.run_test(size=(120, 36)) as pilot:

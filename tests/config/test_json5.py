@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.config.json5 import Node, Source, parse_json5
+from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.core.errors import ConfigError
 
 PATH = Path("openclaw.json")
@@ -41,7 +41,7 @@ VALID = [
 
 
 def tree(text: str) -> Node:
-    return parse_json5(Source(PATH, text))
+    return parse_json5(SourceText(PATH, text))
 
 
 @pytest.mark.parametrize("text", VALID)

@@ -198,7 +198,7 @@ def _cached_after_rewriting(house: House, options: Options) -> object:
         note.write_text("Other words altogether\n")
         engine.indexer.sync()
         note.write_text(NOTES["memory/2026-01-02.md"])
-        return engine.status().cache["entries"] > engine.status().chunks
+        return engine.status().cache.entries > engine.status().chunks
 
 
 def _kept_after_rewriting(house: House, options: Options) -> object:
@@ -207,7 +207,7 @@ def _kept_after_rewriting(house: House, options: Options) -> object:
         for words in ("One\n", "Two\n", "Three\n", "Four\n"):
             note.write_text(words)
             engine.indexer.sync()
-        return engine.status().cache["entries"] - engine.status().chunks
+        return engine.status().cache.entries - engine.status().chunks
 
 
 def _debounce(house: House, options: Options) -> object:
@@ -274,7 +274,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "local.modelPath": ({}, _remote(lambda found: found.model_path)),
     "local.modelCacheDir": ({}, _remote(lambda found: found.model_cache)),
     "store.path": ({}, _plan(lambda plan: compare.database(plan.config))),
-    "store.vector.enabled": ({}, _engine(lambda engine: engine.status().vector["enabled"])),
+    "store.vector.enabled": ({}, _engine(lambda engine: engine.status().vector.enabled)),
     "store.fts.tokenizer": ({}, _engine(lambda engine: len(engine.queries.gather("oute").openclaw.postings.rows))),
     "chunking.tokens": ({}, _engine(lambda engine: len(engine.queries.chunks_of("memory/long.md")))),
     "chunking.overlap": ({"chunking.tokens": 50}, _engine(lambda engine: engine.queries.chunks_of("memory/long.md"))),

@@ -17,9 +17,9 @@ from memory_tui import manual
 from memory_tui.config import keys
 from memory_tui.core.errors import Cancelled, ProviderError
 from memory_tui.providers import prices, registry
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.protocol import Provider
-from memory_tui.providers.provider_options import Jobs, ProviderSettings
+from memory_tui.providers.provider_options import BatchOptions, ProviderSettings
 from memory_tui.providers.wires import gguf, llama_process
 from tests.providers.test_local import STAND_IN
 from tests.support.batch_server import BatchHandler, BatchPlay
@@ -182,7 +182,7 @@ def test_hostile_text_is_embedded_or_has_a_vector_of_zeros(name: str, play: Play
 
 def test_the_identity_names_the_provider_and_is_foretold(name: str, play: Play, model: Path) -> None:
     chosen = settings(name, play, model)
-    foretold = registry.outlook(name, chosen)
+    foretold = registry.preview(name, chosen)
     provider = registry.create(name, chosen)
     identity = provider.identity
     assert (identity.provider, bool(identity.key)) == (name, True)
@@ -210,9 +210,9 @@ def test_closing_twice_is_closing(name: str, play: Play, model: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REMOTE)
-@pytest.mark.parametrize(("code", "state"), [(401, State.BAD_KEY), (404, State.UNKNOWN_MODEL), (503, State.SERVER)])
+@pytest.mark.parametrize(("code", "state"), [(401, Cause.BAD_KEY), (404, Cause.UNKNOWN_MODEL), (503, Cause.SERVER)])
 def test_a_failure_has_a_state_a_sentence_and_a_next_step_and_no_key(
-    name: str, play: Play, model: Path, code: int, state: State
+    name: str, play: Play, model: Path, code: int, state: Cause
 ) -> None:
     play.usual = status(code, {"error": {"message": f"not for {KEY}"}})
     provider = registry.create(name, settings(name, play, model))
@@ -228,14 +228,14 @@ def test_a_failure_has_a_state_a_sentence_and_a_next_step_and_no_key(
 
 @pytest.mark.parametrize("name", REMOTE)
 def test_nothing_is_sent_without_approval(name: str, play: Play, model: Path) -> None:
-    from memory_tui.providers.chain_member import Link
+    from memory_tui.providers.chain_member import ChainMember
 
     chosen = settings(
         name, play, model, may_send=lambda provider, host: False, base_url="http://elsewhere.example:9/v1"
     )
     with pytest.raises(ProviderFailure) as caught:
-        Link(name, "chosen", chosen, lambda link, error: False).embed(TEXTS, "document")
-    assert caught.value.state is State.NO_CONSENT
+        ChainMember(name, "chosen", chosen, lambda link, error: False).embed(TEXTS, "document")
+    assert caught.value.state is Cause.NO_CONSENT
 
 
 def ended(provider: Provider, text: str) -> tuple[threading.Thread, list[object]]:
@@ -270,7 +270,9 @@ def test_closing_ends_a_call_at_once(name: str, play: Play, model: Path) -> None
 def test_a_batch_service_brings_the_vectors_that_a_direct_call_brings(name: str, play: Play, model: Path) -> None:
     with serving(BatchPlay(), BatchHandler) as shelf:
         base = f"{shelf.url}/{'v1beta' if name == 'gemini' else 'v1'}"
-        service = registry.batch_service(name, settings_for(shelf, name, base_url=base, jobs=Jobs(enabled=True)))
+        service = registry.batch_service(
+            name, settings_for(shelf, name, base_url=base, jobs=BatchOptions(enabled=True))
+        )
         assert service is not None
         texts = {f"{at}": text for at, text in enumerate(TEXTS)}
         job = service.create(service.upload(list(texts.items())))

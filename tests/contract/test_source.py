@@ -17,13 +17,15 @@ from hypothesis import strategies as st
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import Cancelled, IndexDamaged, QueryError
-from memory_tui.explain import trace_json
+from memory_tui.explain import trace_json, why_not
+from memory_tui.explain import verdicts as verdict_types
 from memory_tui.providers.wires.scripted import Scripted, hash_vector
 from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Dates, SearchContext, gather
+from memory_tui.search.trace import ChunkRef
 from memory_tui.source.protocol import ChunkSource
-from memory_tui.source.rows import ChunkPage
+from memory_tui.source.rows import ChunkPage, CosineRank
 from tests.support.stores import RECIPE, Made, MemoryMade, SqliteMade, cut_note, vectors_for, without_full_text
 from tests.support.waiting import LONG
 
@@ -100,7 +102,7 @@ def test_an_empty_store_answers(store: ChunkSource) -> None:
     assert store.words.match(["rose"], "plain", "all").rowids.tolist() == []
     assert store.words.frequency(["rose"], "stemmed") == [0]
     assert store.words.containing("rose").tolist() == []
-    assert store.standing(hash_vector("rose"), 1) is None
+    assert store.standings(hash_vector("rose"), [1]) == {}
     assert (store.rejected(), store.withheld()) == ([], [])
 
 
@@ -168,9 +170,7 @@ def test_a_text_without_a_token_has_a_vector_that_points_nowhere(made: Made, sto
     near = store.nearest(hash_vector("rose"), 2)
     assert near is not None
     assert near.tolist() == [2]
-    rank_of_zero = store.standing(hash_vector("rose"), 1)
-    assert rank_of_zero is not None
-    assert (rank_of_zero.rank, rank_of_zero.of, rank_of_zero.cosine) == (2, 2, 0)
+    assert store.standings(hash_vector("rose"), [1]) == {1: CosineRank(0, 2, 2)}
 
 
 def test_without_vectors_a_page_has_none(made: Made, store: ChunkSource) -> None:
@@ -195,7 +195,7 @@ def test_repeats_of_a_chunk(made: Made, store: ChunkSource) -> None:
     assert store.words.originals([row.rowid for row in every])[repeats[0].rowid] == first.rowid
     assert first.rowid not in store.words.originals([row.rowid for row in every])
     assert repeats[0].rowid in store.words.containing("AAAA")
-    assert store.standing(hash_vector("a"), repeats[0].rowid) is None
+    assert store.standings(hash_vector("a"), [repeats[0].rowid]) == {}
     assert not store.vectors([repeats[0].rowid]).any()
 
 
@@ -250,12 +250,10 @@ def test_nearest_does_not_choose_between_equals(made: Made, store: ChunkSource) 
 def test_a_standing_is_the_place_among_all_cosines(made: Made, store: ChunkSource) -> None:
     write(made, a="rose", b="rose garden", c="rose garden", d="zebra", e="garden garden rose")
     write(made, vectors=False, f="no vector yet")
-    query = hash_vector("rose")
-    found = {path: store.standing(query, ids(store, path)[0]) for path in store.known()}
-    assert found.pop("memory/f.md") is None
-    assert {path[7:8]: place.rank for path, place in found.items() if place} == {"a": 1, "b": 2, "c": 3, "e": 4, "d": 5}
-    assert all(place is not None and place.of == 5 for place in found.values())
-    assert store.standing(query, 999) is None
+    names = {ids(store, path)[0]: path[7:8] for path in store.known()}
+    found = {names[rowid]: place for rowid, place in store.standings(hash_vector("rose"), [*names, 999]).items()}
+    assert {name: place.rank for name, place in found.items()} == {"a": 1, "b": 2, "c": 3, "e": 4, "d": 5}
+    assert {place.of for place in found.values()} == {5}
 
 
 def test_chunks_that_a_provider_refused_or_never_got(made: Made, store: ChunkSource) -> None:
@@ -409,7 +407,7 @@ def everything(store: ChunkSource, queries: Sequence[str]) -> dict[str, Any]:
         if vector.any():
             near = [store.nearest(vector, count) for count in (1, 3)]
             found[f"nearest {query}"] = [None if one is None else sorted(one.tolist()) for one in near]
-            found[f"standing {query}"] = [store.standing(vector, rowid) for rowid in rowids[:6]]
+            found[f"standings {query}"] = store.standings(vector, rowids)
     return found
 
 
@@ -512,4 +510,37 @@ def test_a_corpus_without_vectors_scores_the_nearest_like_one_with_all(kind: str
             assert known[17]
             assert np.abs(some - exact)[known].max() <= 1e-6
             assert set(np.argsort(-exact, kind="stable")[:3]) <= set(np.flatnonzero(known))
+    made.close()
+
+
+def test_a_chunk_outside_the_pool_is_explained_alike_without_vectors_in_memory(kind: str, tmp_path: Path) -> None:
+    """A store that finds the nearest gives a search no other cosine; why-not asks it for the exact place."""
+    made = made_in(kind, tmp_path)
+    write(
+        made, **{f"n{number:03}": f"rose number {number} " + f"word{number} " * (number % 7) for number in range(260)}
+    )
+    chosen = profiles.compose("openclaw-2026.3", {}, {})
+    with made.reader() as store:
+        verdicts = []
+        for vectors in (True, False):
+            corpus = Corpus.load(store, vectors=vectors)
+            context = SearchContext(store, corpus, Dates.of(corpus), Scripted())
+            evidence = gather("rose number", context, NOW)
+            far = int(np.argmin(cosines(Corpus.load(store), hash_vector("rose number"))))
+            ref = next(
+                ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
+                for path in store.known()
+                for row in store.chunks_of(path)
+                if row.rowid == corpus.rowids[far]
+            )
+            known = store.standings(evidence.vector, [ref.rowid]) if evidence.vector is not None else {}
+            place = why_not.ExplainedLine(ref.path, None, (ref,), store.texts([ref.rowid]), standings=known)
+            verdicts.append(why_not.why(evidence, chosen, place).fate)
+        whole, light = verdicts
+        assert isinstance(whole, verdict_types.OutsideVectorPool)
+        assert isinstance(light, verdict_types.OutsideVectorPool)
+        assert (light.of, light.pool, light.text) == (whole.of, whole.pool, whole.text)
+        assert light.cosine == pytest.approx(whole.cosine, abs=1e-6)
+        assert light.edge == pytest.approx(whole.edge, abs=1e-6)
+        assert light.rank == whole.rank
     made.close()

@@ -76,3 +76,11 @@ def test_a_slider_ends_before_what_may_be_typed() -> None:
     assert parse(knob, "400") == 400 > knob.high
     with pytest.raises(SettingError, match="1 to 1000"):
         parse(knob, "1001")
+
+
+def test_a_row_names_only_knobs_that_are_there() -> None:
+    for knob in KNOBS:
+        assert not knob.needs or isinstance(BY_KEY[knob.needs[0]].default, bool)
+        assert not knob.pair or BY_KEY[knob.pair].pair == knob.key
+        assert (knob.group == "tune") == bool(knob.short or knob.key == "profile")
+        assert not knob.second or knob.group == "tune"

@@ -3,12 +3,11 @@
 import datetime as dt
 
 import apsw
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.core import tokens
-from memory_tui.core.dates import named_day, spelled
+from memory_tui.core.tokens import spelled
 
 
 def rare(asked: list[str]) -> list[int]:
@@ -95,33 +94,6 @@ def test_every_character_and_pair_of_a_chinese_note_is_found(text: str, data: st
 
 
 TODAY = dt.date(2026, 11, 20)
-
-
-@pytest.mark.parametrize(
-    ("query", "day"),
-    [
-        ("what did we do on May 2nd", "-05-02"),
-        ("on 2 May 2025?", "2025-05-02"),
-        ("the 2nd of May", "-05-02"),
-        ("Sept. 3, 2025", ""),
-        ("Sep. 3, 2025", "2025-09-03"),
-        ("2026-10-05 router", "2026-10-05"),
-        ("5月2号我做了什么", "-05-02"),
-        ("2025年5月2日", "2025-05-02"),
-        ("what happened yesterday", "2026-11-19"),
-        ("昨天", "2026-11-19"),
-        ("the day before yesterday", "2026-11-18"),
-        ("Feb 30", ""),
-        ("2026-13-40", ""),
-        ("you may 5", "-05-05"),
-        ("maybe 5 routers", ""),
-        ("version 12026-10-051", ""),
-        ("nothing", ""),
-        ("february 29", "-02-29"),
-    ],
-)
-def test_the_day_a_query_names(query: str, day: str) -> None:
-    assert named_day(query, TODAY) == day
 
 
 def test_what_is_left_out_is_said_in_words_and_never_in_pairs() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory_tui.config import load
 from memory_tui.core.jsstring import WHITESPACE
-from memory_tui.curate.budget import CLAUDE_CODE, Host, effect, hosts, measure, shares
+from memory_tui.curate.budget import CLAUDE_CODE, HostLimit, effect, hosts, measure, shares
 
 TEXT = st.text(st.sampled_from("ab \n\r日é😀"), max_size=80)
 
@@ -29,23 +29,23 @@ def offset(text: str, line: int, column: int) -> int:
 
 def test_at_the_limit_all_is_read_and_one_more_is_cut():
     exact = b"x" * 20_000
-    assert measure(exact, Host("openclaw")).cut is None
+    assert measure(exact, HostLimit("openclaw")).cut is None
     # White space at the end does not count.
-    assert measure(exact + b" \r\n\n", Host("openclaw")).cut is None
-    cut = measure(exact + b"y", Host("openclaw")).cut
+    assert measure(exact + b" \r\n\n", HostLimit("openclaw")).cut is None
+    cut = measure(exact + b"y", HostLimit("openclaw")).cut
     assert (cut.line, cut.column, cut.until_line, cut.until_column) == (1, 14_001, 1, 16_002)
     assert cut.lost == 20_001 - 14_000 - 4_000
 
 
 def test_emoji_count_two_and_umlauts_one():
-    assert measure(("é" * 10).encode(), Host("openclaw", 10)).cut is None
-    assert measure(("😀" * 5).encode(), Host("openclaw", 10)).cut is None
-    assert measure(("😀" * 5 + "x").encode(), Host("openclaw", 10)).used == 11
+    assert measure(("é" * 10).encode(), HostLimit("openclaw", 10)).cut is None
+    assert measure(("😀" * 5).encode(), HostLimit("openclaw", 10)).cut is None
+    assert measure(("😀" * 5 + "x").encode(), HostLimit("openclaw", 10)).used == 11
 
 
 def test_crlf_counts_two_and_lines_are_told():
     data = b"".join(b"line %02d\r\n" % n for n in range(10))
-    cut = measure(data, Host("openclaw", 50)).cut
+    cut = measure(data, HostLimit("openclaw", 50)).cut
     # The head has 35 characters: three lines of nine and eight more; the tail has ten, without the last line end.
     assert (cut.line, cut.column) == (4, 9)
     assert (cut.until_line, cut.until_column) == (9, 7)
@@ -53,7 +53,7 @@ def test_crlf_counts_two_and_lines_are_told():
 
 @given(TEXT, st.integers(5, 60))
 def test_what_is_kept_is_what_javascript_keeps(text, limit):
-    found = measure(text.encode(), Host("openclaw", limit))
+    found = measure(text.encode(), HostLimit("openclaw", limit))
     trimmed = text.rstrip(WHITESPACE)
     all_units = units(trimmed)
     assert found.used == len(all_units)
@@ -119,15 +119,15 @@ def test_a_single_long_line_is_cut_inside():
 
 @pytest.mark.parametrize("data", [None, b"", b"\n \n", b"\xff\xfe"])
 def test_nothing_is_within_every_budget(data):
-    for host in (Host("openclaw"), CLAUDE_CODE):
+    for host in (HostLimit("openclaw"), CLAUDE_CODE):
         assert measure(data, host).cut is None
 
 
 def test_the_configuration_names_the_limit():
-    def found(text: str) -> Host:
+    def found(text: str) -> HostLimit:
         return hosts(load.parse(text, Path("openclaw.json")))[0]
 
-    assert found("{}") == Host("openclaw", 20_000, False, "OpenClaw's default")
+    assert found("{}") == HostLimit("openclaw", 20_000, False, "OpenClaw's default")
     named = found("{agents: {defaults: {bootstrapMaxChars: 12000, memorySearch: {}}}}")
     assert (named.limit, named.newer) == (12_000, False)
     assert "openclaw.json:1" in named.origin
@@ -136,7 +136,7 @@ def test_the_configuration_names_the_limit():
 
 
 def test_the_effect_of_a_change_is_a_sentence():
-    host = Host("openclaw", 100)
+    host = HostLimit("openclaw", 100)
     assert effect(b"x" * 50, b"x" * 90, host) == "OpenClaw: 50 to 90 of 100 characters."
     assert effect(b"x" * 50, b"x\n" * 60, host) == (
         "OpenClaw: 50 to 119 of 100 characters; it cuts from line 36, 29 characters are not read."

@@ -14,7 +14,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.doctor import checks_machine, runner
-from memory_tui.doctor.check import Check, Finding
+from memory_tui.doctor.check import Check, CheckOutcome
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.queries import Queries
 from memory_tui.plan import Options
@@ -58,7 +58,7 @@ def _sharp_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks_machine, "_SIGHT_SECONDS", LONG)
 
 
-def found(engine: Engine, key: str) -> Finding:
+def found(engine: Engine, key: str) -> CheckOutcome:
     [result] = runner.examine(engine, [check for check in runner.CHECKS if check.key == key], LONG)
     return result.finding
 
@@ -205,23 +205,23 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(
 ) -> None:
     engine, never = open_engine(), threading.Event()
 
-    def breaks(_: Engine) -> Finding:
+    def breaks(_: Engine) -> CheckOutcome:
         raise ZeroDivisionError("oh")
 
-    def refuses(_: Engine) -> Finding:
+    def refuses(_: Engine) -> CheckOutcome:
         raise MemoryTuiError("No.", "Do that.")
 
-    def hangs(_: Engine) -> Finding:
+    def hangs(_: Engine) -> CheckOutcome:
         never.wait(LONG)
-        return Finding("ok", "late")
+        return CheckOutcome("ok", "late")
 
     checks = [
         Check("a", "machine", "A", breaks),
         Check("b", "machine", "B", refuses),
         Check("c", "machine", "C", hangs),
-        Check("d", "machine", "D", lambda _: Finding("ok", "fine")),
+        Check("d", "machine", "D", lambda _: CheckOutcome("ok", "fine")),
     ]
-    results: dict[str, Finding] = {}
+    results: dict[str, CheckOutcome] = {}
 
     def now() -> float:
         """The deadline comes when all but one have answered."""
@@ -244,9 +244,9 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(
 def test_checks_run_side_by_side(open_engine: Callable[..., Engine]) -> None:
     together = threading.Barrier(4)
 
-    def meets(_: Engine) -> Finding:
+    def meets(_: Engine) -> CheckOutcome:
         together.wait(LONG)
-        return Finding("ok", "met")
+        return CheckOutcome("ok", "met")
 
     checks = [Check(str(n), "machine", "", meets) for n in range(4)]
     assert [r.finding.state for r in runner.examine(open_engine(), checks, 2 * LONG)] == ["ok"] * 4

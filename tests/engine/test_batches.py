@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import json
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,17 +21,19 @@ from memory_tui.core.events import BatchNews, Event
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers.provider_options import Clock
-from tests.support.batch_server import BatchHandler, BatchPlay, refused, text_of
+from memory_tui.providers.provider_options import RetryClock
+from tests.support.batch_server import BatchHandler, BatchPlay, Made, refused, text_of
 from tests.support.embed import KEY, Time
 from tests.support.provider_server import hang, serving, status
 from tests.support.waiting import LONG
+
+DATA = Path(__file__).parent / "data"
 
 
 class Flowing(Time):
     """A clock whose time passes while somebody sleeps, and only then."""
 
-    def clock(self) -> Clock:
+    def clock(self) -> RetryClock:
         async def sleep(seconds: float) -> None:
             self.slept.append(seconds)
             self.at += seconds
@@ -159,6 +163,30 @@ def test_many_texts_go_through_a_job_and_nothing_directly(world: World) -> None:
         ("running", 5, 7),
         ("done", 10, 10),
     ]
+
+
+def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index and what the provider had were written by an earlier version: one job submitted, one claimed."""
+    flight = json.loads((DATA / "batch_in_flight.json").read_text())
+    monkeypatch.setenv("HTTP_PROXY", world.play.url)
+    world.host = "http://embed.example"
+    world.index.write_bytes(gzip.decompress((DATA / "batch_in_flight.sqlite.gz").read_bytes()))
+    world.play.files |= flight["sent"]
+    world.play.sent |= flight["sent"]
+    ((job, file, body),) = flight["jobs"]
+    world.play.jobs.append(Made(job, file, body, deque(["completed"])))
+    (world.folder / "notes" / "memory").mkdir()
+    world.write(6)
+    world.write(4, "memory/later.md")
+    with world.open() as engine:
+        report = engine.indexer.sync(reason="cli")
+        assert (report.error, report.embedded, report.rebuilt, lacking(engine)) == ("", 10, False, 0)
+    assert world.direct == []
+    assert world.play.count("POST /files") == world.play.count("POST /batches") == 1
+    assert [text_of(line).rstrip() for line in world.play.requests(1)] == [
+        f"fact {i:03} memory/later.md word{i}" for i in range(4)
+    ]
+    assert not any(world.play.files)
 
 
 def test_nothing_of_the_notes_stays_at_the_provider(world: World) -> None:

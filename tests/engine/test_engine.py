@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
+import inspect
 import os
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.trace import EmptyIndex
 from tests.support.waiting import LONG
+from tests.tools import shape
 
 PATIENCE = LONG
 
@@ -224,7 +227,7 @@ def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, 
                     trace = asked.queries.rank(evidence, asked.plan.with_profile(profile))
                     answers.append((once and vec0 == "on", query, profile, trace))
                     found = int((~np.isnan(evidence.cosine)).sum())  # type: ignore[operator, arg-type]
-                    assert (found < 1000) == (once and vec0 == "on" and asked.status().vector["available"])
+                    assert (found < 1000) == (once and vec0 == "on" and asked.status().vector.available)
     third = len(answers) // 3
     for (_, query, profile, whole), *others in zip(
         answers[:third], answers[third : 2 * third], answers[2 * third :], strict=True
@@ -291,3 +294,12 @@ def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software(
         " & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_engine_is_its_parts_and_hands_no_call_on(engine: Engine) -> None:
+    public = [name for name in dir(engine) if not name.startswith("_")]
+    assert {"indexer", "inbox", "notes", "providers", "queries"} <= set(public)
+    assert len(public) <= 20
+    source = Path(inspect.getfile(Engine)).read_text("utf-8")
+    (cls,) = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == "Engine")
+    assert [ast.unparse(item) for item in cls.body if shape.hands_on(item)] == []

@@ -228,11 +228,11 @@ def test_it_is_asked_again_by_itself_when_its_time_has_come(
 def test_the_cache_is_counted_so_that_status_can_tell(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
     with Engine.open(options(tmp_path, play)) as engine:
         engine.indexer.sync()
-        assert engine.status().cache["hits"] == 0
+        assert engine.status().cache.hits == 0
         engine.indexer.sync(force=True)
-        assert engine.status().cache["hits"] == engine.status().chunks
+        assert engine.status().cache.hits == engine.status().chunks
     with Engine.open(options(tmp_path, play)) as engine:
-        assert engine.status().cache["hits"] == engine.status().chunks
+        assert engine.status().cache.hits == engine.status().chunks
 
 
 def test_words_find_a_note_while_a_provider_never_answers(play: Play, notes: Path, tmp_path: Path) -> None:

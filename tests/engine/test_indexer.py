@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.locks import Keeping
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
+from memory_tui.search.trace import Trace
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
 
@@ -383,14 +385,69 @@ def test_a_reader_is_told_what_another_process_indexed(
     heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
 
 
+def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(
+    engine: Engine, options: Options, heard: Heard, workspace: Path
+) -> None:
+    with Engine.open(options) as writer:
+        writer.indexer.sync()
+        engine.start()
+        assert engine.queries.gather("gardens").texts
+        assert engine.indexer.writer.wait_idle(LONG)
+        for number in range(3):
+            (workspace / "memory" / f"new{number}.md").write_text("a zebra")
+            count = len([event for event in heard.events if isinstance(event, events.IndexChanged)])
+            writer.indexer.sync()
+            # Whoever reads the status knows of the change; whoever asked before does not.
+            assert engine.status().chunks == 13 + number
+            heard.wait_for(lambda _: sum(isinstance(e, events.IndexChanged) for e in heard.events) > count)  # noqa: B023
+
+
+def asked_until(engine: Engine, fact: Callable[[Trace], bool]) -> None:
+    """Ask until `fact` is so of the answer; in less than the time after which everything is compared anyway."""
+    end = time.monotonic() + LONG / 2
+    while not fact(found := engine.queries.search("gardens")):
+        assert time.monotonic() < end, found.unsearchable
+        time.sleep(0.05)
+
+
+def test_a_reader_whose_comparisons_are_dear_does_not_call_notes_waiting_that_another_process_has_indexed(
+    engine: Engine, options: Options, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
+) -> None:
+    engine.start()
+    heard.wait_for(named(keeper.pid))
+    check = engine.indexer.freshness_check
+    assert engine.queries.search("gardens").unsearchable == ()
+    os.kill(keeper.pid, signal.SIGSTOP)
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    asked_until(engine, lambda found: [item.path for item in found.unsearchable] == ["memory/new.md"])
+    # As on a busy machine or with many notes: no comparison before a search any more.
+    check._cost = 1.0
+    os.kill(keeper.pid, signal.SIGCONT)
+    heard.wait_for(lambda event: isinstance(event, events.IndexChanged))
+    asked_until(engine, lambda found: not found.unsearchable)
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+
+
+def test_a_sync_that_finds_everything_done_tells_who_did_it(
+    engine: Engine, options: Options, heard: Heard, workspace: Path
+) -> None:
+    engine.indexer.sync()
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    with Engine.open(options) as writer:
+        writer.indexer.sync()
+    assert not any(isinstance(event, events.IndexChanged) for event in heard.events)
+    assert engine.indexer.sync().indexed == 0
+    assert any(isinstance(event, events.IndexChanged) for event in heard.events)
+
+
 def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Path, heard: Heard) -> None:
     index = tmp_path / "index.sqlite"
     first, second = Keeping(lambda: index, heard), Keeping(lambda: index, heard)
-    assert first.ours()
-    assert not second.ours()
+    assert first.leads()
+    assert not second.leads()
     (tmp_path / "index.sqlite.keeper").unlink()
-    assert second.ours()
-    assert not first.ours()
+    assert second.leads()
+    assert not first.leads()
     second.close()
-    assert first.ours()
+    assert first.leads()
     first.close()

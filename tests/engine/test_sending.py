@@ -188,7 +188,7 @@ def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play: Pl
     assert "1 text, about 8 tokens" in out
     assert "unknown for this model and host" in out
     assert "withheld: memory/2026-01-02.md:1-4  GitHub Token" in out
-    assert "nothing will be before you agree: memory-tui index --yes" in out
+    assert "To approve this provider: memory-tui index --yes" in out
     assert SECRET not in out
     assert play.asked == []
     assert json.loads(run("index", "--dry-run", "--json")[1])["agreed"] is False
@@ -206,7 +206,7 @@ def test_the_dry_run_is_right_about_what_is_sent_then(play: Play, run: Run, work
     before = json.loads(run("index", "--dry-run", "--json")[1])
     code, out, _ = run("index", "--yes")
     assert code == 0
-    assert "Agreed: openai at embed.example gets the notes of" in out
+    assert "Approved: openai at embed.example gets the notes of" in out
     texts = [text for request in play.asked for text in request.texts if text != "memory"]
     assert len(texts) == len(set(texts)) == before["send"]
     assert sum(len(text.encode()) for text in texts) == before["bytes"]
@@ -257,13 +257,24 @@ def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
     assert [(link["name"], link["agreed"], link["cause"]) for link in before["links"]] == [
         ("openai", False, "needs your word")
     ]
-    assert "openai waits for your word" in run("provider")[1]
+    assert "openai needs your approval" in run("provider")[1]
     assert told(run, "--agree")["agreed"]["host"] == "embed.example"
     assert told(run)["links"][0]["agreed"] is True
-    assert "Agreed: openai at embed.example may get these notes" in run("provider")[1]
+    assert "Approved: openai at embed.example may get these notes" in run("provider")[1]
     assert [made["provider"] for made in told(run, "--revoke")["revoked"]] == ["openai"]
     assert told(run)["agreements"] == []
     assert play.asked == []
+
+
+def test_who_agrees_for_nothing_is_told_why(run: Run, config: Path) -> None:
+    assert told(run, "--agree")["agreed"]
+    assert "openai has your approval to get these notes at embed.example, since " in run("provider", "--agree")[1]
+    config.write_text(
+        '{agents: {defaults: {memorySearch: {provider: "ollama", remote: {baseUrl: "http://127.0.0.1:9"}}}}}'
+    )
+    assert "ollama needs no approval: 127.0.0.1:9 is this machine" in run("provider", "--agree")[1]
+    config.write_text('{agents: {defaults: {memorySearch: {provider: "voyage"}}}}')
+    assert "voyage cannot be approved before it is complete: No API key" in run("provider", "--agree")[1]
 
 
 def test_a_test_makes_one_call_and_fails_with_the_providers_words(play: Play, run: Run) -> None:

@@ -19,7 +19,7 @@ from memory_tui.doctor import runner
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.providers.provider_options import Batches
+from memory_tui.providers.provider_options import RequestLimits
 from memory_tui.providers.serving import Who
 from memory_tui.tui import state
 from memory_tui.tui.widgets import index_lists, status_bars
@@ -84,7 +84,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Time that stands still, calls that wait for nothing, and answers that are given up after a moment."""
     usual, found = plan.settings, Time()
-    quick = replace(Batches(), query_seconds=0.3, batch_seconds=0.3)
+    quick = replace(RequestLimits(), query_seconds=0.3, batch_seconds=0.3)
     monkeypatch.setattr(
         plan,
         "settings",
@@ -303,3 +303,53 @@ def test_a_test_call_that_works_ends_what_the_last_run_met(
     found = json.loads(run("provider", "--test", "--json")[1])
     assert found["test"]["ok"] is True
     assert found["who"]["standing"] == "not indexed"
+
+
+def test_a_host_that_is_down_costs_one_command_its_wait_and_the_outage_keeps_its_beginning(
+    play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
+) -> None:
+    write(tmp_path, play.url)
+    play.usual = refusal(503, "overloaded")
+    first = json.loads(run("search", "--json", QUESTION)[1])["fallback"]
+    assert first["to"] == "none"
+    assert time.at < first["retryAt"]
+    asked, began = len(play.asked), time.at
+    time.at = first["retryAt"] - 1
+    code, out, err = run("search", QUESTION)
+    assert (code, "walrus likes cake" in out) == (0, True)
+    assert "overloaded" in err
+    assert len(play.asked) == asked
+    # When its time has come it is asked again, and the outage is still the same one.
+    time.at = first["retryAt"] + 1
+    again = json.loads(run("search", "--json", QUESTION)[1])["fallback"]
+    assert len(play.asked) > asked
+    assert (first["since"], again["since"]) == (began, began)
+    assert again["retryAt"] > first["retryAt"]
+    # A person who asks for it has the provider asked at once, and then it answers questions again.
+    play.usual = well
+    assert run("index")[0] == 0
+    assert json.loads(run("search", "--json", QUESTION)[1])["fallback"] is None
+
+
+def test_nothing_is_called_ready_or_advised_that_does_not_work(
+    play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
+) -> None:
+    write(tmp_path, play.url, provider="builtin")
+    assert run("index")[0] == 0
+    play.usual = refusal(503, "overloaded")
+    write(tmp_path, play.url, fallback="none")
+    out = "".join(run("index")[1:])
+    assert "overloaded" in out
+    said = run("status")[1]
+    lines = {label: text.strip() for label, colon, text in (line.partition(":") for line in said.split("\n")) if colon}
+    assert lines["Provider"].startswith("openai (")
+    assert lines["Index made by"].startswith("builtin ")
+    assert lines["Vector"].startswith("not compared now")
+    assert "rebuilt when the provider answers" in lines["Notice"] + said
+    assert "Run memory-tui index." not in said + out
+    play.usual = well
+    time.at += 10_000
+    assert run("index")[0] == 0
+    said = run("status")[1]
+    assert "Vector:         ready" in said
+    assert "Index made by:  openai small" in said

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.core.settings import Settings
-from memory_tui.explain.counterfactuals import Replay
+from memory_tui.explain.counterfactuals import Reranking
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from tests.search.test_rank import any_evidence, any_settings
@@ -15,7 +15,7 @@ from tests.support.search import evidence, settings
 
 @given(any_evidence, st.lists(any_settings, min_size=1, max_size=5))
 def test_a_batch_is_ranking(found: Evidence, chosen: list[Settings]) -> None:
-    replay = Replay(found)
+    replay = Reranking(found)
     for one in chosen:
         assert replay.recalled(one) == tuple(c.chunk.rowid for c in rank(found, one).recalled)
     for row in range(found.chunks):
@@ -39,8 +39,8 @@ def test_a_batch_is_ranking(found: Evidence, chosen: list[Settings]) -> None:
 def test_a_row_that_nothing_proposes_stands_nowhere() -> None:
     found = evidence([0.9, 0.8, 0.7], {})
     one = settings("openclaw-2026.3", maxResults=1, candidateMultiplier=1)
-    assert not Replay(found, [2]).standings(2, [one])[0].recalled
-    assert Replay(found, [2]).standings(2, [one])[0].place == 0
+    assert not Reranking(found, [2]).standings(2, [one])[0].recalled
+    assert Reranking(found, [2]).standings(2, [one])[0].place == 0
 
 
 def test_a_list_of_settings_gives_a_list_of_answers() -> None:
@@ -50,6 +50,6 @@ def test_a_list_of_settings_gives_a_list_of_answers() -> None:
         for count in (1, 2, 3)
         for mmr in (False, True)
     ] + [settings("recommended")]
-    assert Replay(found).recalled_each(tries) == [
+    assert Reranking(found).recalled_each(tries) == [
         tuple(c.chunk.rowid for c in rank(found, one).recalled) for one in tries
     ]

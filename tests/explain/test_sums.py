@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.why import Line, explain, in_a_line
+from memory_tui.explain.why import ScoreLine, explain, in_a_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
 from tests.support.tui import NOW, sample
@@ -76,7 +76,7 @@ def close(redone: float, shown: str) -> bool:
     return abs(redone - float(shown)) <= 0.5002 * 10.0**-digits
 
 
-def check_line(line: Line) -> None:
+def check_line(line: ScoreLine) -> None:
     """The divisions and the product of one line."""
     if line.label not in ("vector", "text") or line.value is None:
         return

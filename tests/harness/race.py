@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from memory_tui.curate.curator import Curator, Done
+from memory_tui.curate.curator import AppliedChange, Curator
 from memory_tui.tui import note_changes
 from tests.support.curate import curator
 from tests.support.waiting import LONG
@@ -245,7 +245,7 @@ class Desk:
         self.mine.subtract(before)
         self.mine.update(after)
 
-    def _step(self, kind: str) -> Done:
+    def _step(self, kind: str) -> AppliedChange:
         return note_changes.step(self.engine, kind)
 
     def wrong(self) -> list[str]:

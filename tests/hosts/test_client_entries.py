@@ -13,7 +13,7 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.config.load import parse
-from memory_tui.hosts import client_entries
+from memory_tui.hosts import claude_code, client_entries
 
 AWKWARD = "no\"tes 'x' ü\x7f"
 
@@ -48,9 +48,14 @@ def test_every_client_gets_an_entry_with_the_options_of_this_command_line(printe
     claude = json.loads(without_comments(printed(*given, "--print-config")))["mcpServers"]["memory"]
     claw = json.loads(without_comments(printed(*given, "--print-config", "openclaw")))["mcp"]["servers"]["memory"]
     for entry in (codex, claude, claw):
-        assert entry["args"][-len(words) :] == words
+        assert "mcp" in entry["args"][:3]
+        assert entry["args"][-len(words) + 1 :] == words[1:]
         assert Path(entry["command"]).is_absolute()
     assert claude["type"] == "stdio"
+    assert codex["required"] is True
+    assert set(codex["env_vars"]) == {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"}
+    assert {"--no-prompts", "--no-resources"} & set(claude["args"] + codex["args"]) == set()
+    assert {"--no-prompts", "--no-resources"} <= set(claw["args"])
 
 
 def test_the_workspace_that_was_found_is_named(
@@ -62,6 +67,25 @@ def test_the_workspace_that_was_found_is_named(
         "mcp",
         "--workspace",
         str(tmp_path),
+    ]
+
+
+def test_extra_notes_and_those_of_claude_code_are_in_the_entry(
+    printed: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    project, extra = tmp_path / "project", tmp_path / "more"
+    for folder in (project, extra):
+        folder.mkdir()
+    (project / "MEMORY.md").write_text("x\n")
+    memory = claude_code.auto_memory(project)
+    memory.mkdir(parents=True)
+    monkeypatch.chdir(project)
+    text = printed("--extra", "../more", "--claude-code", "--print-config", "codex")
+    words = tomllib.loads(text)["mcp_servers"]["memory"]["args"]
+    assert words[words.index("mcp") + 1 :] == [
+        *("--workspace", str(project)),
+        *("--extra", str(project / "../more"), "--extra", str(memory)),
     ]
 
 

@@ -22,21 +22,22 @@ from memory_tui.engine.engine import Engine
 from memory_tui.inbox import checks, duplicates
 from memory_tui.inbox import entries as inbox_entries
 from memory_tui.inbox import examine as inbox_examine
-from memory_tui.inbox.entries import TITLES, Note, Suggestion, entries, plain
-from memory_tui.inbox.examine import Chunks, View, examine
+from memory_tui.inbox.checks import BY_KIND, Chunks, InboxInputs
+from memory_tui.inbox.entries import DatedNote, Suggestion, note_items, plain
+from memory_tui.inbox.examine import examine
 from memory_tui.plan import Options
 
 TODAY = dt.date(2026, 11, 21)
 NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC).timestamp()
 
 
-def note(text: str, path: str = "MEMORY.md", day: dt.date | None = None) -> Note:
-    return Note(path, text, day)
+def note(text: str, path: str = "MEMORY.md", day: dt.date | None = None) -> DatedNote:
+    return DatedNote(path, text, day)
 
 
-def found(*notes: Note, **more: object) -> dict[str, list[Suggestion]]:
+def found(*notes: DatedNote, **more: object) -> dict[str, list[Suggestion]]:
     by_kind: dict[str, list[Suggestion]] = {}
-    for one in examine(View(notes, TODAY, more.pop("exists", lambda _: True), **more)):  # type: ignore[arg-type]
+    for one in examine(InboxInputs(notes, TODAY, more.pop("exists", lambda _: True), **more)):  # type: ignore[arg-type]
         by_kind.setdefault(one.kind, []).append(one)
     return by_kind
 
@@ -46,7 +47,7 @@ def found(*notes: Note, **more: object) -> dict[str, list[Suggestion]]:
 
 def test_a_note_is_read_as_the_things_it_says() -> None:
     text = "# Title\n\nA paragraph\nof two lines\n- one\n  more of it\n- two\n\n```\ncode\n\nmore\n```\nlast\n"
-    got = [(entry.first, entry.last, entry.fenced) for entry in entries(note(text))]
+    got = [(entry.first, entry.last, entry.fenced) for entry in note_items(note(text))]
     assert got == [(3, 4, False), (5, 6, False), (7, 7, False), (9, 13, True), (14, 14, False)]
 
 
@@ -54,7 +55,7 @@ def test_a_note_is_read_as_the_things_it_says() -> None:
 def test_entries_are_lines_of_the_note_in_order(text: str) -> None:
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     last = 0
-    for entry in entries(note(text)):
+    for entry in note_items(note(text)):
         assert last < entry.first <= entry.last <= len(lines)
         assert entry.text == "\n".join(lines[entry.first - 1 : entry.last])
         assert entry.text.strip()
@@ -171,14 +172,14 @@ def test_paths_that_are_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_output_of_tools_is_no_memory(text: str) -> None:
-    assert [one.kind for one in examine(View((note(text),), TODAY, lambda _: True))] == ["junk"]
+    assert [one.kind for one in examine(InboxInputs((note(text),), TODAY, lambda _: True))] == ["junk"]
 
 
 def test_a_comment_above_code_is_no_session_of_a_shell() -> None:
     code = "```python\n# shortened\nasync def token(user):\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    b\n```\n"
     assert found(note(code)) == {}
     shell = code.replace("# shortened", "root@heron:~# zpool status")
-    assert [one.kind for one in examine(View((note(shell),), TODAY, lambda _: True))] == ["junk"]
+    assert [one.kind for one in examine(InboxInputs((note(shell),), TODAY, lambda _: True))] == ["junk"]
 
 
 def test_ordinary_notes_are_left_alone() -> None:
@@ -272,18 +273,18 @@ def test_what_a_session_does_not_read_and_what_was_never_recalled() -> None:
 
 def test_the_most_pressing_come_first_and_ids_stay() -> None:
     notes = (note("- renew it by 2026-01-01 at the latest\n- wifi password: hunter2hunter2X9\n"),)
-    one = examine(View(notes, TODAY, lambda _: True))
-    assert [s.kind for s in one] == sorted((s.kind for s in one), key=list(TITLES).index)
+    one = examine(InboxInputs(notes, TODAY, lambda _: True))
+    assert [s.kind for s in one] == sorted((s.kind for s in one), key=list(BY_KIND).index)
     moved = (note("# Title\n\n" + notes[0].text),)
-    assert {s.id for s in examine(View(moved, TODAY, lambda _: True))} == {s.id for s in one}
+    assert {s.id for s in examine(InboxInputs(moved, TODAY, lambda _: True))} == {s.id for s in one}
 
 
 def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
     steps: list[tuple[str, int, int]] = []
-    examine(View((), TODAY, lambda _: True), lambda *step: steps.append(step))
+    examine(InboxInputs((), TODAY, lambda _: True), lambda *step: steps.append(step))
     assert steps[-1][1] == steps[-1][2] == len(steps) - 1
     with pytest.raises(Cancelled):
-        examine(View((), TODAY, lambda _: True), stopped=lambda: True)
+        examine(InboxInputs((), TODAY, lambda _: True), stopped=lambda: True)
 
 
 # --- what is done --------------------------------------------------------------------------------------------------
@@ -341,7 +342,7 @@ def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine
 def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Path) -> None:
     one = of(engine, "stale date")
     (workspace / "MEMORY.md").write_text("# Home\n- x\n- something else stands here now\n")
-    with pytest.raises(EditRefused, match="not what was looked at"):
+    with pytest.raises(EditRefused, match="changed since the inbox examined it"):
         inbox_examine.change(one, "delete", engine.notes.curator.plan)
     seen = replace(one, digest=inbox_entries.digest("- something else stands here now"))
     with pytest.raises(EditRefused, match="changes no note"):

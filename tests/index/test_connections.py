@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.index.connections import Writer
 from memory_tui.index.store import Store
@@ -19,7 +20,7 @@ from tests.support.waiting import LONG
 class Hesitating:
     """A queue that puts a job in only after `closing` was set, and the end was put in or was not for a while."""
 
-    def __init__(self, closing: threading.Event) -> None:
+    def __init__(self, closing: Stop) -> None:
         self._closing = closing
         self._real: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.reached, self.ended = threading.Event(), threading.Event()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
-import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,8 +16,14 @@ from memory_tui.core.errors import IndexUnavailable
 from memory_tui.engine.engine import Engine
 from memory_tui.index import index_file
 from memory_tui.plan import Options
+from memory_tui.tui.state import gather
+from memory_tui.tui.widgets.status_bars import statements
+from tests.support.commands import Commands, forked
+from tests.support.mcp import Wire, end_all
+from tests.support.waiting import LONG
 
 NOTES = 12
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -41,23 +46,23 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    with forked(tmp_path_factory.mktemp("said")) as running:
+        yield running
+
+
 @pytest.fixture
-def run(notes: Path, disk: Path, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
+def run(commands: Commands, notes: Path, disk: Path, tmp_path: Path) -> Run:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    env = {**os.environ, "TMPDIR": str(temporary)}
+    # The process was begun with the environment of the whole module.
+    names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+    env = {**{name: os.environ[name] for name in names if name in os.environ}, "TMPDIR": str(temporary)}
+    usual = ("--workspace", str(notes), "--provider", "scripted", "--index", str(disk / "i" / "index.sqlite"))
 
-    def one(*words: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "memory_tui", *words, "--workspace", str(notes), "--provider", "scripted"]
-        done = subprocess.run(
-            [*command, "--index", str(disk / "i" / "index.sqlite")],
-            capture_output=True,
-            text=True,
-            env=env,
-            timeout=120,
-            check=False,
-        )
-        return done.returncode, done.stdout, done.stderr
+    def one(*words: str, code: str = "") -> tuple[int, str, str]:
+        return commands.run(*words, *usual, code=code, env=env)
 
     return one
 
@@ -76,14 +81,13 @@ def read_only(disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
 
 
-def killed(run: Callable[..., tuple[int, str, str]], notes: Path, index: Path) -> None:
+def killed(run: Run, index: Path) -> None:
     """An index whose writer was killed, with a log that was never folded in."""
     code = (
-        "import os, sys\nfrom memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
-        "engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
-        "engine.indexer.sync()\nos.kill(os.getpid(), 9)\n"
+        "import signal\nfrom memory_tui.cli import ask\n"
+        "ask._synced = lambda engine, **_: (engine.indexer.sync(), os.kill(os.getpid(), signal.SIGKILL))\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(notes), str(index)], check=False)
+    assert run("index", code=code)[0] == -9
     assert index.with_name(index.name + "-wal").stat().st_size
     index.with_name(index.name + "-shm").unlink()
 
@@ -92,13 +96,13 @@ def killed(run: Callable[..., tuple[int, str, str]], notes: Path, index: Path) -
     ("leave", "left"), [(0, "closed"), (0, "killed"), (81920, "killed"), (-1, "closed"), (-1, "killed")]
 )
 def test_what_is_indexed_answers_when_nothing_can_be_written(
-    run: Callable[..., tuple[int, str, str]], notes: Path, disk: Path, leave: int, left: str
+    run: Run, notes: Path, disk: Path, leave: int, left: str
 ) -> None:
     index = disk / "i" / "index.sqlite"
     if left == "closed":
         assert run("index")[0] == 0
     else:
-        killed(run, notes, index)
+        killed(run, index)
     if leave < 0:
         read_only(disk)
     else:
@@ -120,9 +124,7 @@ def test_what_is_indexed_answers_when_nothing_can_be_written(
 
 
 @pytest.mark.parametrize("leave", [0, -1])
-def test_without_an_index_one_is_kept_elsewhere_for_the_time_being(
-    run: Callable[..., tuple[int, str, str]], disk: Path, leave: int
-) -> None:
+def test_without_an_index_one_is_kept_elsewhere_for_the_time_being(run: Run, disk: Path, leave: int) -> None:
     (disk / "i").mkdir()
     if leave < 0:
         read_only(disk)
@@ -162,35 +164,60 @@ def test_without_any_disk_the_index_is_kept_in_memory(
         assert error.value.next_step
 
 
-def test_an_agent_is_answered_while_the_disk_is_full(notes: Path, disk: Path, run: Callable) -> None:
+@pytest.fixture
+def displaced(notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+    """Options of an index for which its own disk has no room."""
+    (disk / "i").mkdir()
+    fill(disk, 0)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(index_file, "_MEMORY", ())
+    return Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
+
+
+def test_a_temporary_index_goes_with_the_app_that_kept_it(displaced: Options, tmp_path: Path) -> None:
+    with Engine.open(displaced) as engine:
+        engine.start()
+        assert engine.indexer.writer.wait_idle(LONG)
+        facts = gather(engine)
+        assert facts.index_moved
+        assert "index in a temporary place" in " ".join(part.long for part in statements(facts, None))
+        assert list((tmp_path / "temporary").rglob("*.sqlite"))
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_temporary_index_goes_when_its_own_place_has_room_or_a_day_has_passed(
+    displaced: Options, disk: Path, tmp_path: Path
+) -> None:
+    with Engine.open(displaced) as engine:
+        engine.indexer.catch_up()
+    [temporary] = (tmp_path / "temporary").rglob("*.sqlite")
+    # One of another workspace, used now, and one that nobody has written for two days.
+    for name, age in (("0123456789abcdef.sqlite", 2 * 86_400), ("fedcba9876543210.sqlite", 0)):
+        other = temporary.with_name(name)
+        other.write_bytes(temporary.read_bytes())
+        os.utime(other, (time.time() - age, time.time() - age))
+    (disk / "filler").unlink()
+    Path(displaced.index or "").touch(mode=0o600)
+    with Engine.open(displaced) as engine:
+        engine.indexer.sync()
+        assert engine.status().db_path == displaced.index
+        assert engine.queries.search("number7").recalled
+    assert [path.name for path in temporary.parent.iterdir()] == ["fedcba9876543210.sqlite"]
+
+
+def test_an_agent_is_answered_while_the_disk_is_full(notes: Path, disk: Path, run: Run) -> None:
     assert run("index")[0] == 0
     fill(disk, 0)
-    ask = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "tools/call",
-            "params": {"name": "memory_search", "arguments": {"query": "number7 gardens"}},
-        },
-    ]
     index = str(disk / "i" / "index.sqlite")
-    words = ["mcp", "--workspace", str(notes), "--provider", "scripted", "--index", index]
-    child = subprocess.Popen(
-        [sys.executable, "-m", "memory_tui", *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    for message in ask:
-        child.stdin.write(json.dumps(message) + "\n")
-        child.stdin.flush()
-    answers = [json.loads(child.stdout.readline()) for _ in range(2)]
-    _, err = child.communicate(timeout=60)
-    [answer] = [answer for answer in answers if answer["id"] == 2]
-    assert "memory/7.md" in answer["result"]["content"][0]["text"], answer
-    assert "Traceback" not in err
+    wire = Wire(["--workspace", str(notes), "--provider", "scripted", "--index", index])
+    try:
+        wire.greet()
+        answer = wire.search(1, "number7 gardens")
+        assert "memory/7.md" in answer["result"]["content"][0]["text"], answer
+        assert wire.process.stdin is not None
+        assert wire.process.stderr is not None
+        wire.process.stdin.close()
+        assert b"Traceback" not in wire.process.stderr.read()
+    finally:
+        end_all()

@@ -541,10 +541,11 @@ def test_one_flipped_byte_under_a_fitting_seal_is_healed(
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize("how", ["index", "search"])
 def test_one_flipped_byte_in_each_of_two_hundred_and_ten_copies_is_healed(
-    opened: Callable[..., Engine], index: Path, heard: Heard
+    opened: Callable[..., Engine], index: Path, heard: Heard, how: str
 ) -> None:
-    one_byte_at(opened, index, heard, 210, "search")
+    one_byte_at(opened, index, heard, 210, how)
 
 
 @pytest.mark.parametrize("opened_before", [False, True])

@@ -172,11 +172,11 @@ def test_while_the_provider_fails_the_old_index_stays_and_follows_the_disk(memor
 
 
 def test_vectors_that_were_paid_for_before_a_failure_are_kept(memory, monkeypatch):
-    from memory_tui.providers.failures import ProviderFailure, State
+    from memory_tui.providers.failures import Cause, ProviderFailure
 
     class Half(Counting):
         def embed(self, texts, kind):
-            failure = ProviderFailure(State.NETWORK, "the line was cut")
+            failure = ProviderFailure(Cause.NETWORK, "the line was cut")
             failure.done = dict(enumerate(super().embed(texts[:3], kind)))
             raise failure
 
@@ -189,12 +189,12 @@ def test_vectors_that_were_paid_for_before_a_failure_are_kept(memory, monkeypatc
 
 
 def test_one_text_that_is_refused_does_not_stop_the_others(memory):
-    from memory_tui.providers.failures import ProviderFailure, State
+    from memory_tui.providers.failures import Cause, ProviderFailure
 
     class Picky(Counting):
         def embed(self, texts, kind):
             if any("poison" in text for text in texts):
-                raise ProviderFailure(State.TOO_LONG, "too long for me")
+                raise ProviderFailure(Cause.TOO_LONG, "too long for me")
             return super().embed(texts, kind)
 
     memory.provider = Picky()

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
 from memory_tui.index import batch_jobs, embedding
-from memory_tui.index.batch_jobs import Terms
+from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 from tests.support.index import Counting, Memory
 
 
 class Picky(Counting):
     """Refuses every call that holds a text with the word poison."""
 
-    state = State.TOO_LONG
+    state = Cause.TOO_LONG
 
     def embed(self, texts, kind):
         if any("poison" in text for text in texts):
@@ -40,7 +40,7 @@ class Half(Counting):
         made = super().embed([texts[at] for at in good], kind) if good else []
         if bad:
             self.texts_refused.extend(texts[at] for at in bad)
-            failure = ProviderFailure(State.NO_VECTOR, "not this one")
+            failure = ProviderFailure(Cause.NO_VECTOR, "not this one")
             failure.done = dict(zip(good, made, strict=True))
             raise failure
         return made
@@ -154,7 +154,7 @@ def test_it_is_asked_for_again_after_a_day(memory, monkeypatch):
 
 def test_a_provider_that_is_down_refuses_nothing(memory):
     memory.provider.broken = "offline"
-    memory.provider.state = State.NETWORK
+    memory.provider.state = Cause.NETWORK
     memory.sync()
     assert embedding.rows(memory.store) == []
 
@@ -162,9 +162,9 @@ def test_a_provider_that_is_down_refuses_nothing(memory):
 def test_no_batch_job_is_made_of_what_was_refused(memory):
     memory.sync()
     identity = memory.store.identity()
-    assert batch_jobs.claim(memory.store, identity, Terms(1, 10, 10_000)) == 0
+    assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 0
     embedding.forget(memory.store)
-    assert batch_jobs.claim(memory.store, identity, Terms(1, 10, 10_000)) == 1
+    assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 1
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=8), st.sets(st.sampled_from("abcdef")))
@@ -190,7 +190,7 @@ def engine(tmp_path, monkeypatch):
     def embed(provider, texts, kind):
         if any("poison" in text for text in texts):
             calls.append(len(texts))
-            raise ProviderFailure(State.TOO_LONG, "too \x1b[31mlong")
+            raise ProviderFailure(Cause.TOO_LONG, "too \x1b[31mlong")
         return real(provider, texts, kind)
 
     calls: list[int] = []

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memory_tui.core.errors import PathRefused
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.engine.engine import Engine
+from memory_tui.engine.status import SourceCounts
 from memory_tui.index.freshness import compare
 from memory_tui.index.sync import sync
 from memory_tui.plan import Options
@@ -235,10 +236,7 @@ def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
 def test_status_counts_each_source(engine) -> None:
     status = engine.status()
     assert status.sources == ("memory", "sessions")
-    assert status.source_counts == (
-        {"source": "memory", "files": 1, "chunks": 1},
-        {"source": "sessions", "files": 1, "chunks": 1},
-    )
+    assert status.source_counts == (SourceCounts("memory", 1, 1), SourceCounts("sessions", 1, 1))
     assert {row.path: row.source for row in engine.notes.files()} == {
         "MEMORY.md": "memory",
         "sessions/a.jsonl": "sessions",

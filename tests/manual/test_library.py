@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import re
 import subprocess
@@ -29,6 +30,12 @@ def test_every_example_runs_and_prints_something(example: str, capsys: pytest.Ca
 
 def test_the_page_names_each_public_name_once_and_no_other() -> None:
     assert sorted(NAMED) == sorted(memory_tui.__all__)
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    stub = Path(memory_tui.__file__).with_suffix(".pyi").read_text("utf-8")
+    names = next(node.value for node in ast.parse(stub).body if isinstance(node, ast.Assign))
+    assert ast.literal_eval(names) == sorted(memory_tui.__all__)
 
 
 def test_every_public_name_is_there_and_others_are_not() -> None:

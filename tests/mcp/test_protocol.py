@@ -42,7 +42,7 @@ def places(tmp_path: Path) -> tuple[str, str]:
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     found = (str(tmp_path / "notes"), str(tmp_path / "i.sqlite"))
     with Engine.open(Options(workspace=found[0], index=found[1], provider="scripted")) as engine:
-        engine.sync()
+        engine.indexer.sync()
     return found
 
 
@@ -184,7 +184,7 @@ HEAVY = {"numpy", "apsw", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "tex
          "memory_tui.engine.engine", "memory_tui.search.rank", "memory_tui.explain.wording", "memory_tui.mcp.tools"}
 sent = []
 async def talk():
-    answers = server.Handlers(host.Host(lambda: 1 / 0, host.Wishes())).offer()
+    answers = server.Handlers(host.ServedMemory(lambda: 1 / 0, host.ServerOptions())).offer()
     connection = Connection(answers, sent.append, lambda method: None)
     for number, (method, params) in enumerate([("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": {"name": "x", "version": "1"}}), ("tools/list", {}), ("prompts/list", {})]):

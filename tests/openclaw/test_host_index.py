@@ -23,7 +23,7 @@ from memory_tui.index.store import Store
 from memory_tui.index.sync_run import on_lines_of_file
 from memory_tui.openclaw import compare, host_index, open_foreign
 from memory_tui.openclaw.compare import IndexComparison, Wanted
-from memory_tui.openclaw.host_index import TheirIndex, TheirProblem
+from memory_tui.openclaw.host_index import HostIndex, HostProblem
 from memory_tui.workspace.chunking import chunk_id, chunk_text
 from memory_tui.workspace.roots import Roots, read, scan
 from tests.support.host_index import MODEL, Content, Row, agent_database, content, own_file
@@ -62,9 +62,9 @@ def differences(found: IndexComparison) -> dict[str, tuple[str, ...]]:
     return {file.path: file.differences for file in found.files if file.differences}
 
 
-def problem(path: Path) -> TheirProblem:
+def problem(path: Path) -> HostProblem:
     found = host_index.open_index(path)
-    assert isinstance(found, TheirProblem), found
+    assert isinstance(found, HostProblem), found
     return found
 
 
@@ -178,7 +178,7 @@ def test_notes_that_cannot_be_read_are_not_compared(workspace: Path, db: Path) -
         raise Unreadable("It may not be read.")
 
     their = host_index.open_index(own_file(db, content(workspace)))
-    assert isinstance(their, TheirIndex)
+    assert isinstance(their, HostIndex)
     found = compare.compare(scan(Roots.open(workspace)), refuse, their)  # type: ignore[arg-type]
     assert found.summary["not compared"] == 4
     assert "may not be read" in found.files[0].detail
@@ -492,7 +492,7 @@ def test_nothing_is_written_and_nothing_is_made(workspace: Path, db: Path, write
     write(db, content(workspace), journal)
     before = traces(db.parent)
     for _ in range(2):
-        assert isinstance(host_index.open_index(db), TheirIndex)
+        assert isinstance(host_index.open_index(db), HostIndex)
     assert traces(db.parent) == before
     assert list(db.parent.iterdir()) == [db]
 
@@ -501,7 +501,7 @@ def test_a_link_and_odd_names_lead_to_the_same_index(workspace: Path, db: Path, 
     odd = agent_database(tmp_path / "st?te #1 100%" / "main.sqlite", content(workspace))
     link = tmp_path / "link.sqlite"
     link.symlink_to(odd)
-    assert isinstance(host_index.open_index(link), TheirIndex)
+    assert isinstance(host_index.open_index(link), HostIndex)
     assert list(odd.parent.iterdir()) == [odd]
 
 

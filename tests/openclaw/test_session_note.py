@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shlex
+import subprocess
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -282,11 +285,11 @@ def test_without_a_model_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> Non
 def hook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, dict]]:
     import io
 
-    def go(given: object, *more: str) -> tuple[int, dict]:
+    def go(given: object, *more: str, host: str = "claude-code") -> tuple[int, dict]:
         monkeypatch.setattr("sys.stdin", io.StringIO(given if isinstance(given, str) else json.dumps(given)))
-        code = main.main(["hook", "claude-code", "--now", NOW, *more])
+        code = main.main(["hook", host, "--now", NOW, *more])
         out = capsys.readouterr().out
-        return code, json.loads(out) if out else {}
+        return code, (json.loads(out) if out.startswith("{") else {"text": out}) if out else {}
 
     return go
 
@@ -304,8 +307,13 @@ def test_a_session_of_claude_code_starts_with_the_rule_and_fresh_logs(workspace:
     assert "likes tea" not in said["additionalContext"], "Claude Code reads MEMORY.md itself"
 
 
-def test_before_a_compaction_the_user_is_reminded(workspace: Path, hook: Callable) -> None:
+def test_before_a_compaction_the_summary_is_told_what_to_keep(workspace: Path, hook: Callable) -> None:
+    """Claude Code puts the text into the prompt of its summariser; JSON would be noise there."""
     code, answer = hook(called("PreCompact", workspace, trigger="auto"))
+    assert code == 0
+    assert answer["text"].startswith("Keep in the summary")
+    assert "memory/2026-11-21.md holds what was written down today" in answer["text"]
+    code, answer = hook(called("PreCompact", workspace, trigger="auto"), host="codex")
     assert code == 0
     assert "memory/2026-11-21.md was written today" in answer["systemMessage"]
 
@@ -352,10 +360,42 @@ def test_what_is_no_event_is_an_error_that_stops_nothing(text: str, hook: Callab
     assert hook(text) == (1, {})
 
 
-def test_the_settings_register_every_event(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_settings_register_every_event(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = {"claude-code": {"SessionStart", "PreCompact", "SessionEnd"}, "codex": {"SessionStart", "PreCompact"}}
+    for host, wanted in events.items():
+        assert main.main(["hook", host, "--settings", "--workspace", str(workspace)]) == 0
+        data = json.loads(capsys.readouterr().out)
+        assert set(data["hooks"]) == wanted
+        for [group] in data["hooks"].values():
+            [call] = group["hooks"]
+            words = shlex.split(call["command"])
+            assert call["type"] == "command"
+            assert Path(words[0]).is_absolute()
+            assert words[-4:] == ["hook", host, "--workspace", str(workspace)]
+
+
+def test_a_printed_hook_and_a_printed_server_serve_one_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A note that the hook writes lies where the server that was printed beside it reads."""
+    notes = tmp_path / "no tes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("x\n")
+    monkeypatch.chdir(notes)
     assert main.main(["hook", "claude-code", "--settings"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert set(data["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd"}
+    command = json.loads(capsys.readouterr().out)["hooks"]["SessionEnd"][0]["hooks"][0]["command"]
+    assert main.main(["mcp", "--print-config", "codex"]) == 0
+    server = tomllib.loads(capsys.readouterr().out)["mcp_servers"]["memory"]
+    words = shlex.split(command)
+    assert words[words.index("--workspace") + 1] == server["args"][server["args"].index("--workspace") + 1]
+    talk = tmp_path / "c1.jsonl"
+    talk.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": "the gate code is 7741"}}))
+    (tmp_path / "elsewhere").mkdir()
+    event = called("SessionEnd", tmp_path / "elsewhere", transcript_path=str(talk), reason="exit")
+    ran = subprocess.run(command, shell=True, input=json.dumps(event), text=True, cwd=tmp_path, check=True)
+    assert ran.returncode == 0
+    [note] = (notes / "memory").glob("*.md")
+    assert "7741" in note.read_text()
 
 
 def test_what_claude_code_remembers_can_be_searched(

@@ -12,8 +12,8 @@ import pytest
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers import registry
 from memory_tui.providers.batch import BatchService, pause, results
-from memory_tui.providers.failures import ProviderFailure, State
-from memory_tui.providers.provider_options import Jobs
+from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.provider_options import BatchOptions
 from tests.support.batch_server import BatchHandler, BatchPlay, id_of, refused, text_of
 from tests.support.embed import KEY, Time, settings_for
 from tests.support.provider_server import cut_off, echo_headers, hang, reset, serving, status, vector
@@ -31,7 +31,7 @@ def play() -> Iterator[BatchPlay]:
 
 def service_for(play: BatchPlay, name: str = "openai", **more: Any) -> BatchService:
     base = f"{play.url}/{'v1beta' if name == 'gemini' else 'v1'}"
-    settings = settings_for(play, name, base_url=base, jobs=Jobs(enabled=True), **more)
+    settings = settings_for(play, name, base_url=base, jobs=BatchOptions(enabled=True), **more)
     found = registry.batch_service(name, settings)
     assert found is not None
     return found
@@ -239,7 +239,7 @@ def test_a_name_that_could_lead_elsewhere_is_not_used(play: BatchPlay, answer: A
     service = service_for(play)
     with pytest.raises(ProviderFailure) as caught:
         service.upload(TEXTS)
-    assert caught.value.state is State.MALFORMED
+    assert caught.value.state is Cause.MALFORMED
     service.close()
 
 
@@ -248,7 +248,7 @@ def test_no_error_shows_the_key(play: BatchPlay) -> None:
     service = service_for(play)
     with pytest.raises(ProviderFailure) as caught:
         service.upload(TEXTS)
-    assert caught.value.state is State.BAD_KEY
+    assert caught.value.state is Cause.BAD_KEY
     assert KEY not in caught.value.message
     play.change = lambda lines: ([refused(lines[0], f"refused for Bearer {KEY}")], [])
     errors = fetched(service, service.create(service.upload(TEXTS)))[1]

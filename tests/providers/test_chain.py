@@ -12,7 +12,7 @@ import pytest
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.chain import Chain
-from memory_tui.providers.failures import ProviderFailure, State, state_of
+from memory_tui.providers.failures import Cause, ProviderFailure, state_of
 from memory_tui.providers.provider_options import ProviderSettings, Secret
 from tests.support.embed import KEY, Time, settings_for
 from tests.support.provider_server import Play, hang, serving, status, well
@@ -31,7 +31,7 @@ def chain_for(play: Play | None, name: str = "openai", **more: Any) -> tuple[Cha
 
 
 def states(chain: Chain) -> list[tuple[str, str]]:
-    return [(link.name, link.state) for link in chain.links()]
+    return [(link.name, link.state) for link in chain.members()]
 
 
 def embed(chain: Chain, kind: str = "document") -> Any:
@@ -56,7 +56,7 @@ def test_without_any_key_the_builtin_provider_is_used_and_the_others_say_what_th
     assert provider.identity.provider == "builtin"
     assert told == []
     assert (chain.error, chain.fallback) == (None, None)
-    found = {link.name: link for link in chain.links()}
+    found = {link.name: link for link in chain.members()}
     for name in ("openai", "gemini", "voyage", "mistral"):
         assert (found[name].state, found[name].cause) == ("passed over", "no key")
         assert "API_KEY" in found[name].next_step
@@ -88,7 +88,7 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
     time = Time()
     chain, told = chain_for(play, "auto", time=time)
     error = fails(chain)
-    assert state_of(error) is State.BAD_KEY
+    assert state_of(error) is Cause.BAD_KEY
     assert embed(chain).shape == (1, 256)
     assert chain.provider().identity.provider == "builtin"
     assert chain.fallback is not None
@@ -114,7 +114,7 @@ def test_the_endpoint_and_key_of_the_first_are_not_for_the_next(play: Play) -> N
     provider = chain.provider()
     assert provider is not None
     assert provider.identity.provider == "voyage"
-    assert next(link.host for link in chain.links() if link.name == "voyage") == "api.voyageai.com"
+    assert next(link.host for link in chain.members() if link.name == "voyage") == "api.voyageai.com"
     chain.close()
 
 
@@ -129,7 +129,7 @@ def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_tro
     assert chain.fallback is None
     assert chain.error is not None
     assert len(told) == 1
-    link = next(link for link in chain.links() if link.name == "openai")
+    link = next(link for link in chain.members() if link.name == "openai")
     assert (link.state, link.cause, link.next_try) == ("paused", "server error", time.at + 30)
     time.at += 31
     play.usual = well
@@ -146,10 +146,10 @@ def test_a_chosen_provider_without_a_key_fails_closed() -> None:
     assert chain.provider() is None
     assert chain.provider() is None
     assert len(told) == 1
-    assert state_of(told[0]) is State.NO_KEY
+    assert state_of(told[0]) is Cause.NO_KEY
     assert chain.error.message == told[0].message
     assert not chain.health().ok
-    assert chain.probe() == {"ok": False, "error": told[0].message}
+    assert chain.try_out()["error"] == told[0].message
     assert states(chain) == [("openai", "failing")]
 
 
@@ -174,7 +174,7 @@ def test_an_unknown_name_fails_closed_with_the_known_ones() -> None:
 def test_none_is_a_choice_and_no_failure() -> None:
     chain, told = chain_for(None, "none")
     assert chain.provider() is None
-    assert (chain.error, chain.links(), told) == (None, (), [])
+    assert (chain.error, chain.members(), told) == (None, (), [])
     assert chain.health().ok
     assert "words alone" in chain.health().detail
 
@@ -231,7 +231,7 @@ def test_a_fallback_has_its_own_model_key_and_endpoint(play: Play) -> None:
     fails(chain)
     identity = chain.provider().identity
     assert (identity.provider, identity.model) == ("gemini", "gemini-embedding-001")
-    assert chain.links()[1].host == "generativelanguage.googleapis.com"
+    assert chain.members()[1].host == "generativelanguage.googleapis.com"
     chain.close()
 
 
@@ -256,7 +256,7 @@ def test_auto_prefers_the_fallback_that_was_named(play: Play) -> None:
     play.usual = status(503, "busy")
     fails(chain)
     assert chain.provider().identity.provider == "scripted"
-    assert [link.name for link in chain.links() if link.state != "passed over"] == ["openai", "scripted", "builtin"]
+    assert [link.name for link in chain.members() if link.state != "passed over"] == ["openai", "scripted", "builtin"]
     chain.close()
 
 
@@ -297,7 +297,7 @@ def test_trying_out_makes_one_real_call_and_tells_what_came_back(play: Play) -> 
     assert found["norm"] == pytest.approx(1)
     assert found["selfSimilarity"] == pytest.approx(1)
     assert found["ms"] > 0
-    assert chain.probe() == {"ok": True}
+    assert chain.try_out()["ok"]
     chain.close()
 
 
@@ -309,7 +309,7 @@ def test_trying_out_does_not_wait_for_the_next_try_and_shows_no_key(play: Play) 
     assert len(play.asked) == 2
     assert first == second
     assert (first["ok"], first["state"]) == (False, "bad key")
-    assert KEY not in str(first) + str(chain.links())
+    assert KEY not in str(first) + str(chain.members())
     play.usual = well
     assert chain.try_out()["ok"]
     assert chain.error is None
@@ -338,7 +338,7 @@ def test_a_name_alone_is_enough() -> None:
 def test_settings_never_show_a_key() -> None:
     settings = ProviderSettings(api_keys=(Secret(KEY),), headers={"X-Key": KEY})
     assert KEY not in repr(settings) + str(settings)
-    assert KEY not in str(ProviderFailure(State.NO_KEY, "none").as_dict())
+    assert KEY not in str(ProviderFailure(Cause.NO_KEY, "none").as_dict())
 
 
 def test_choosing_loads_no_client_and_no_numbers() -> None:
@@ -347,10 +347,10 @@ def test_choosing_loads_no_client_and_no_numbers() -> None:
         "from memory_tui.providers.chain import Chain\n"
         "from memory_tui.providers.provider_options import ProviderSettings\n"
         "chain = Chain(ProviderSettings(env={}.get), print)\n"
-        "links = chain.links()\n"
+        "members = chain.members()\n"
         "heavy = {'numpy', 'httpx', 'tenacity', 'asyncio', 'llama_cpp', 'textual', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
-        "assert links[-1].name == 'builtin'\n"
+        "assert members[-1].name == 'builtin'\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -14,9 +14,9 @@ import pytest
 
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers.download import cache_folder, fetch, source_of
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http_client import Background
-from memory_tui.providers.provider_options import Progress, ProviderSettings
+from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings
 from tests.support.embed import settings_for
 from tests.support.provider_server import FileHandler, Shelf, refusing, serving
 from tests.support.waiting import LONG
@@ -39,7 +39,7 @@ def background() -> Iterator[Background]:
     running.close()
 
 
-def settings(shelf: Shelf, folder: Path, seen: list[Progress] | None = None, **env: str) -> ProviderSettings:
+def settings(shelf: Shelf, folder: Path, seen: list[DownloadProgress] | None = None, **env: str) -> ProviderSettings:
     return settings_for(
         None,
         "local",
@@ -55,7 +55,7 @@ def get(background: Background, text: str, *args: Any, **more: Any) -> Path:
 
 
 def test_a_model_is_fetched_once_with_progress(shelf: Shelf, background: Background, tmp_path: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[DownloadProgress] = []
     path = get(background, URI, shelf, tmp_path / "models", seen)
     assert path == tmp_path / "models" / NAME
     assert path.read_bytes() == MODEL
@@ -121,7 +121,7 @@ def test_a_file_with_another_checksum_is_not_kept(shelf: Shelf, background: Back
     shelf.checksum = "0" * 64
     with pytest.raises(ProviderFailure, match="checksum") as caught:
         get(background, URI, shelf, tmp_path)
-    assert caught.value.state is State.MALFORMED
+    assert caught.value.state is Cause.MALFORMED
     assert os.listdir(tmp_path) == []
 
 
@@ -173,10 +173,10 @@ def test_names_stay_inside_the_folder() -> None:
 def test_what_is_not_there_and_who_does_not_answer(shelf: Shelf, background: Background, tmp_path: Path) -> None:
     with pytest.raises(ProviderFailure) as caught:
         get(background, "hf:some/repo/absent.gguf", shelf, tmp_path)
-    assert caught.value.state is State.NO_FILE
+    assert caught.value.state is Cause.NO_FILE
     with refusing() as url, pytest.raises(ProviderFailure) as caught:
         get(background, URI, Shelf(url=url), tmp_path)
-    assert caught.value.state is State.NETWORK
+    assert caught.value.state is Cause.NETWORK
 
 
 def test_a_folder_that_cannot_be_written_is_named(shelf: Shelf, background: Background, tmp_path: Path) -> None:

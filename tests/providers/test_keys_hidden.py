@@ -146,7 +146,7 @@ def test_no_traceback_or_event_holds_a_key(play: Play, options: Options, reply: 
             engine.indexer.sync,
             lambda: engine.queries.search("omada"),
             engine.providers.forecast,
-            engine.providers.links,
+            engine.providers.members,
             engine.providers.chain.try_out,
             engine.queries.remeasured,
             lambda: engine.status(deep=True),

@@ -19,7 +19,7 @@ import pytest
 
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers.chain import Chain
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.wires import gguf, llama_process, llama_worker
 from memory_tui.providers.wires.llama_process import Local
 from tests.support.embed import Time, quick, settings_for
@@ -106,7 +106,7 @@ def test_a_crash_of_native_code_is_a_failure_that_names_its_cause(tmp_path: Path
     time = Time()
     provider = local(tmp_path, script, time=time)
     failure = fails(provider, "fine", "abort")
-    assert failure.state is State.CRASHED
+    assert failure.state is Cause.CRASHED
     assert "SIGABRT" in failure.message
     assert "GGML_ASSERT(y) failed" in failure.message
     assert sorted(failure.done) == [0]
@@ -127,13 +127,13 @@ def test_a_model_that_crashed_once_is_started_again(tmp_path: Path, script: Path
 
 @pytest.mark.parametrize(
     ("mode", "state", "words"),
-    [("broken", State.BROKEN, "unknown architecture"), ("aborts", State.CRASHED, "GGML_ASSERT")],
+    [("broken", Cause.BROKEN, "unknown architecture"), ("aborts", Cause.CRASHED, "GGML_ASSERT")],
 )
 def test_a_model_that_cannot_be_loaded_says_why(
     tmp_path: Path,
     script: Path,
     mode: str,
-    state: State,
+    state: Cause,
     words: str,
 ) -> None:
     provider = local(tmp_path, script, mode)
@@ -145,9 +145,9 @@ def test_a_model_that_cannot_be_loaded_says_why(
 
 
 @pytest.mark.parametrize(
-    ("text", "state"), [("nan", State.MALFORMED), ("zero", State.MALFORMED), ("refuse", State.BROKEN)]
+    ("text", "state"), [("nan", Cause.MALFORMED), ("zero", Cause.MALFORMED), ("refuse", Cause.BROKEN)]
 )
-def test_an_answer_that_is_no_vector_is_not_kept(tmp_path: Path, script: Path, text: str, state: State) -> None:
+def test_an_answer_that_is_no_vector_is_not_kept(tmp_path: Path, script: Path, text: str, state: Cause) -> None:
     provider = local(tmp_path, script)
     assert fails(provider, text).state is state
     provider.close()
@@ -157,7 +157,7 @@ def test_an_answer_that_is_no_vector_is_not_kept(tmp_path: Path, script: Path, t
 def test_a_text_that_gets_no_vector_costs_the_others_nothing(tmp_path: Path, script: Path, text: str) -> None:
     provider = local(tmp_path, script)
     failure = fails(provider, "one", text, "three")
-    assert failure.state is State.NO_VECTOR
+    assert failure.state is Cause.NO_VECTOR
     assert sorted(failure.done) == [0, 2]
     assert provider.health().ok
     assert provider.next_try is None
@@ -167,7 +167,7 @@ def test_a_text_that_gets_no_vector_costs_the_others_nothing(tmp_path: Path, scr
 def test_a_text_that_takes_too_long_ends_the_process(tmp_path: Path, script: Path) -> None:
     provider = local(tmp_path, script, batches=quick(0.3))
     _ = provider.identity
-    assert fails(provider, "hang").state is State.TIMEOUT
+    assert fails(provider, "hang").state is Cause.TIMEOUT
     provider.close()
 
 
@@ -221,7 +221,7 @@ def test_a_path_without_a_model_is_refused(tmp_path: Path, installed: None) -> N
     for name in ("absent.gguf", "page.gguf"):
         with pytest.raises(ProviderFailure) as caught:
             Local(settings_for(None, "local", model_path=str(tmp_path / name)))
-        assert caught.value.state is State.NO_FILE
+        assert caught.value.state is Cause.NO_FILE
         assert name in caught.value.message
 
 
@@ -229,7 +229,7 @@ def test_without_the_software_it_says_what_to_install(tmp_path: Path, monkeypatc
     monkeypatch.setattr(gguf, "PACKAGE", "no_such_software")
     with pytest.raises(ProviderFailure) as caught:
         Local(settings_for(None, "local", model_path=str(tmp_path / "a.gguf")))
-    assert caught.value.state is State.NOT_INSTALLED
+    assert caught.value.state is Cause.NOT_INSTALLED
     assert "llama-cpp-python" in caught.value.next_step
 
 
@@ -238,7 +238,7 @@ def test_auto_takes_a_local_model_only_when_its_file_is_there(tmp_path: Path, in
     chosen = {}
     for path in ("", "hf:a/b/c.gguf", str(tmp_path / "absent.gguf"), str(tmp_path / "real.gguf")):
         chain = Chain(settings_for(None, "auto", api_keys=(), model_path=path), lambda _: None)
-        chosen[path.rpartition("/")[2]] = next(link.name for link in chain.links() if link.state == "in use")
+        chosen[path.rpartition("/")[2]] = next(link.name for link in chain.members() if link.state == "in use")
     assert chosen == {"": "builtin", "c.gguf": "builtin", "absent.gguf": "builtin", "real.gguf": "local"}
 
 

@@ -19,7 +19,7 @@ from memory_tui import plan
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers.provider_options import Batches
+from memory_tui.providers.provider_options import RequestLimits
 from memory_tui.providers.wires import gguf, llama_process
 from memory_tui.providers.wires.llama_process import Local
 from memory_tui.search.trace import Trace
@@ -39,7 +39,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
         plan,
         "settings",
         lambda choices, consents: replace(
-            usual(choices, consents), clock=found.clock(), batches=replace(Batches(), attempts=1)
+            usual(choices, consents), clock=found.clock(), batches=replace(RequestLimits(), attempts=1)
         ),
     )
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):

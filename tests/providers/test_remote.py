@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from memory_tui.core.errors import Cancelled
-from memory_tui.providers.failures import ProviderFailure, State
-from memory_tui.providers.provider_options import Batches, Clock, Secret
+from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.provider_options import RequestLimits, RetryClock, Secret
 from tests.support.embed import KEY, Time, provider_for, quick
 from tests.support.provider_server import (
     Play,
@@ -133,7 +133,7 @@ def test_an_answer_that_is_no_answer_is_not_kept(play: Play, name: str) -> None:
     play.usual = BAD_ANSWERS[name]
     provider = provider_for(play)
     failure = fails(provider)
-    assert failure.state is State.MALFORMED
+    assert failure.state is Cause.MALFORMED
     assert failure.next_step
     assert failure.done == {}
     assert not provider.health().ok
@@ -151,41 +151,41 @@ def test_once_answered_the_length_stays(play: Play) -> None:
     provider = provider_for(play)
     assert provider.identity.dims == 256
     play.dims = 128
-    assert fails(provider).state is State.MALFORMED
+    assert fails(provider).state is Cause.MALFORMED
     assert provider.identity.dims == 256
     provider.close()
 
 
 ERRORS = [
-    (status(401, {"error": {"message": "Incorrect API key provided"}}), State.BAD_KEY, 1),
-    (status(403, {"error": "forbidden"}), State.BAD_KEY, 1),
-    (status(400, {"error": {"message": "API key not valid. Please pass a valid API key."}}), State.BAD_KEY, 1),
+    (status(401, {"error": {"message": "Incorrect API key provided"}}), Cause.BAD_KEY, 1),
+    (status(403, {"error": "forbidden"}), Cause.BAD_KEY, 1),
+    (status(400, {"error": {"message": "API key not valid. Please pass a valid API key."}}), Cause.BAD_KEY, 1),
     (
         status(404, {"error": {"message": "The model `x` does not exist", "code": "model_not_found"}}),
-        State.UNKNOWN_MODEL,
+        Cause.UNKNOWN_MODEL,
         1,
     ),
-    (status(400, {"error": {"message": "Invalid model: x"}}), State.UNKNOWN_MODEL, 1),
-    (status(400, {"error": 'model "x" not found, try pulling it first'}), State.UNKNOWN_MODEL, 1),
-    (status(402, {"message": "payment"}), State.QUOTA, 1),
-    (status(429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}), State.QUOTA, 1),
-    (status(429, {"error": {"message": "slow down"}}), State.RATE_LIMIT, 3),
+    (status(400, {"error": {"message": "Invalid model: x"}}), Cause.UNKNOWN_MODEL, 1),
+    (status(400, {"error": 'model "x" not found, try pulling it first'}), Cause.UNKNOWN_MODEL, 1),
+    (status(402, {"message": "payment"}), Cause.QUOTA, 1),
+    (status(429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}), Cause.QUOTA, 1),
+    (status(429, {"error": {"message": "slow down"}}), Cause.RATE_LIMIT, 3),
     (
         status(
             429, {"error": {"message": "used up", "details": [{"quotaId": "EmbedContentRequestsPerDayPerProject"}]}}
         ),
-        State.QUOTA,
+        Cause.QUOTA,
         1,
     ),
-    (status(400, {"error": {"message": "something else"}}), State.REFUSED, 1),
-    (status(418, "tea"), State.REFUSED, 1),
-    (status(500, "oops"), State.SERVER, 3),
-    (status(529, "overloaded"), State.SERVER, 3),
-    (html(502), State.SERVER, 3),
-    (status(408, ""), State.SERVER, 3),
+    (status(400, {"error": {"message": "something else"}}), Cause.REFUSED, 1),
+    (status(418, "tea"), Cause.REFUSED, 1),
+    (status(500, "oops"), Cause.SERVER, 3),
+    (status(529, "overloaded"), Cause.SERVER, 3),
+    (html(502), Cause.SERVER, 3),
+    (status(408, ""), Cause.SERVER, 3),
     # Asked three times with both texts, and as often with the first alone.
-    (reset, State.NETWORK, 6),
-    (cut_off, State.NETWORK, 6),
+    (reset, Cause.NETWORK, 6),
+    (cut_off, Cause.NETWORK, 6),
 ]
 
 
@@ -193,7 +193,7 @@ ERRORS = [
 def test_every_error_has_its_state_and_only_passing_ones_are_tried_again(
     play: Play,
     reply: object,
-    state: State,
+    state: Cause,
     calls: int,
 ) -> None:
     play.usual = reply
@@ -212,7 +212,7 @@ def test_a_server_that_is_not_there_is_a_network_that_is_down() -> None:
     with refusing() as url:
         provider = provider_for(Play(url=url))
         failure = fails(provider)
-    assert failure.state is State.NETWORK
+    assert failure.state is Cause.NETWORK
     assert "127.0.0.1" in failure.message
     provider.close()
 
@@ -222,7 +222,7 @@ def test_a_call_has_a_time_limit_in_all_and_is_not_repeated(play: Play, reply: o
     play.usual = reply
     provider = provider_for(play, batches=quick(0.1))
     failure = fails(provider)
-    assert failure.state is State.TIMEOUT
+    assert failure.state is Cause.TIMEOUT
     assert "0.1 s" in failure.message
     # None at all where the machine was too busy to bring even the first one to the server in time.
     assert len(play.asked) <= 1
@@ -238,7 +238,7 @@ def test_closing_ends_a_call_that_waits_at_once(play: Play, reply: object) -> No
         reply(handler, asked)
 
     play.usual = noted
-    provider = provider_for(play, clock=Clock())
+    provider = provider_for(play, clock=RetryClock())
     ended: list[BaseException] = []
 
     def call() -> None:
@@ -278,7 +278,7 @@ def test_a_wait_that_is_too_long_for_a_question_ends_the_call_and_names_the_time
     provider = provider_for(play, time=time)
     play.say(status(429, "", Retry_After="45"))
     failure = fails(provider, ["question"], "query")
-    assert (failure.state, failure.retry_after) == (State.RATE_LIMIT, 45)
+    assert (failure.state, failure.retry_after) == (Cause.RATE_LIMIT, 45)
     assert failure.next_try == provider.next_try == time.at + 45
     assert time.slept == []
     provider.close()
@@ -292,7 +292,7 @@ def test_after_a_failure_nobody_is_asked_until_the_next_try(play: Play) -> None:
     asked = len(play.asked)
     again = fails(provider)
     assert len(play.asked) == asked
-    assert again.state is State.SERVER
+    assert again.state is Cause.SERVER
     assert again.next_try == first.next_try == time.at + 30
     assert "asked again at" in again.message
     time.at += 31
@@ -359,7 +359,7 @@ def test_a_text_over_the_models_limit_is_embedded_in_parts_and_none_of_it_is_los
 def test_a_text_that_no_cut_makes_short_enough_fails_without_blaming_the_provider(play: Play) -> None:
     play.usual = status(400, {"error": {"message": "input too long"}})
     provider = provider_for(play)
-    assert fails(provider, ["tiny"]).state is State.TOO_LONG
+    assert fails(provider, ["tiny"]).state is Cause.TOO_LONG
     assert provider.health().ok
     assert provider.next_try is None
     provider.close()
@@ -370,7 +370,7 @@ def test_what_was_made_before_a_failure_is_handed_over(play: Play) -> None:
         (status(400, "no") if "bad" in asked.texts[0] else well)(handler, asked)
 
     play.usual = picky
-    provider = provider_for(play, batches=Batches(concurrency=1))
+    provider = provider_for(play, batches=RequestLimits(concurrency=1))
     texts = ["good " * 1600, "fine " * 1600, "bad " * 2000, "never " * 1300]
     failure = fails(provider, texts)
     assert sorted(failure.done) == [0, 1]
@@ -397,7 +397,7 @@ def test_redirects_are_not_followed(play: Play) -> None:
         play.usual = status(307, "", Location=f"{other.url}/embeddings")
         provider = provider_for(play)
         failure = fails(provider)
-        assert failure.state is State.REFUSED
+        assert failure.state is Cause.REFUSED
         assert other.url.removeprefix("http://") in failure.message
         assert other.asked == []
         provider.close()
@@ -472,7 +472,7 @@ def test_a_wait_without_end_is_a_day(play: Play, headers: dict[str, str]) -> Non
 def test_an_answer_nested_without_end_is_an_answer_that_makes_no_sense(play: Play, code: int) -> None:
     play.usual = status(code, "[" * 200_000)
     provider = provider_for(play)
-    assert fails(provider).state in (State.MALFORMED, State.REFUSED, State.SERVER)
+    assert fails(provider).state in (Cause.MALFORMED, Cause.REFUSED, Cause.SERVER)
     provider.close()
 
 
@@ -494,7 +494,7 @@ def test_a_text_that_gets_no_vector_costs_the_others_nothing(play: Play, reply: 
     provider = provider_for(play)
     texts = [f"a text of several words, {at} {'poison' if at in (3, 700) else ''}" for at in range(1000)]
     failure = fails(provider, texts)
-    assert failure.state is State.NO_VECTOR
+    assert failure.state is Cause.NO_VECTOR
     assert set(range(1000)) - set(failure.done) == {3, 700}
     assert failure.done[4] == pytest.approx(unit(texts[4]), abs=1e-6)
     assert provider.next_try is None
@@ -504,10 +504,10 @@ def test_a_text_that_gets_no_vector_costs_the_others_nothing(play: Play, reply: 
 def test_zeros_for_everything_are_the_fault_of_the_provider(play: Play) -> None:
     play.usual = zeros_for_poison
     provider = provider_for(play)
-    assert fails(provider, ["poison"]).state is State.MALFORMED
+    assert fails(provider, ["poison"]).state is Cause.MALFORMED
     provider.reset()
     provider.embed(["good"], "document")
-    assert fails(provider, ["poison"]).state is State.NO_VECTOR
+    assert fails(provider, ["poison"]).state is Cause.NO_VECTOR
     provider.close()
 
 
@@ -521,7 +521,7 @@ def test_a_refusal_of_one_half_keeps_the_other_half(play: Play) -> None:
     provider = provider_for(play)
     texts = ["short"] * 7 + ["x" * 60]
     failure = fails(provider, texts)
-    assert failure.state is State.TOO_LONG
+    assert failure.state is Cause.TOO_LONG
     assert sorted(failure.done) == list(range(7))
     provider.close()
 
@@ -529,7 +529,7 @@ def test_a_refusal_of_one_half_keeps_the_other_half(play: Play) -> None:
 def test_a_key_with_a_line_break_is_refused_without_being_shown() -> None:
     with serving(Play()) as play, pytest.raises(ProviderFailure) as caught:
         provider_for(play, api_keys=(Secret("sk-\nsecret-part"),))
-    assert caught.value.state is State.BAD_KEY
+    assert caught.value.state is Cause.BAD_KEY
     assert "secret-part" not in str(caught.value)
 
 
@@ -569,8 +569,8 @@ def test_a_batch_that_breaks_the_connection_is_halved(play: Play) -> None:
 
 def test_a_server_that_breaks_every_connection_is_not_asked_for_each_text(play: Play) -> None:
     play.usual = reset
-    provider = provider_for(play, batches=Batches(attempts=1))
+    provider = provider_for(play, batches=RequestLimits(attempts=1))
     failure = fails(provider, [f"note {n}" for n in range(64)])
-    assert failure.state is State.NETWORK
+    assert failure.state is Cause.NETWORK
     assert len(play.asked) <= 8
     provider.close()

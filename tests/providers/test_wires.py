@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from memory_tui.providers import registry
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import ProviderSettings, Secret
 from memory_tui.providers.wires.gemini import gemini
 from memory_tui.providers.wires.openai import openai
@@ -223,7 +223,7 @@ def test_a_model_that_ollama_lacks_is_unknown(play: Play) -> None:
     provider = provider_for(play, "ollama", model="x")
     with pytest.raises(ProviderFailure, match="try pulling") as caught:
         provider.embed(["a"], "query")
-    assert caught.value.state is State.UNKNOWN_MODEL
+    assert caught.value.state is Cause.UNKNOWN_MODEL
     assert len(play.asked) == 1
     provider.close()
 
@@ -241,7 +241,7 @@ def test_a_model_that_ollama_lacks_is_unknown(play: Play) -> None:
 def test_a_key_is_needed_and_may_come_from_the_environment(name: str, variable: str) -> None:
     with pytest.raises(ProviderFailure, match="No API key found for provider") as caught:
         registry.create(name, ProviderSettings(env={variable: "  "}.get))
-    assert caught.value.state is State.NO_KEY
+    assert caught.value.state is Cause.NO_KEY
     assert "_API_KEY" in caught.value.next_step
     registry.create(name, ProviderSettings(env={variable: "a-key"}.get)).close()
 
@@ -323,5 +323,5 @@ def test_an_identity_that_cannot_be_found_out_says_why(play: Play) -> None:
     provider = provider_for(play)
     with pytest.raises(ProviderFailure, match="403: not for you") as caught:
         _ = provider.identity
-    assert caught.value.state is State.BAD_KEY
+    assert caught.value.state is Cause.BAD_KEY
     provider.close()

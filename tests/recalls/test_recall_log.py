@@ -287,6 +287,6 @@ def test_the_command_lists_shows_explains_and_clears(
     assert run("recall-log", "nosuch")[0] == 2
     assert run("recall-log", listed["recalls"][2]["id"])[0] == 2
     assert run("recall-log", "--why", "MEMORY.md")[0] == 2
-    assert run("recall-log", "--clear")[1] == "Deleted.\n"
+    assert run("recall-log", "--clear")[1] == "The recall log is deleted.\n"
     assert run("recall-log", "--clear")[1] == "There is no recall log.\n"
     assert not recall_log.recall_log_path(workspace).exists()

@@ -123,5 +123,5 @@ def test_one_command_deletes_it(tmp_path, capsys):
     (workspace / "MEMORY.md").write_text("# Facts\n")
     recalled_lines.append(recalled_lines.marks_path(workspace), [("MEMORY.md", 1, 1)], 1.0)
     assert main.main(["recall-log", "--clear", "--workspace", str(workspace)]) == 0
-    assert capsys.readouterr().out == "There is no recall log.\nThe marks of your own recalls are deleted too.\n"
+    assert capsys.readouterr().out == "The marks of your own recalls are deleted.\nThere is no recall log.\n"
     assert not recalled_lines.marks_path(workspace).exists()

@@ -123,7 +123,7 @@ def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch) -> N
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
     with opened(place) as engine:
         engine.indexer.sync()
-        assert engine.status().fts["available"] is False
+        assert engine.status().fts.available is False
     monkeypatch.delenv("MEMORY_TUI_DISABLE")
     with opened(place, **{"sync.onSearch": "off"}) as engine:
         before = engine.queries.search("router vlan")
@@ -175,7 +175,7 @@ def test_without_sqlite_vec_the_answers_are_the_same_and_status_says_so(place, m
     with opened(place, index="with.sqlite") as engine:
         engine.indexer.sync()
         before, ready = engine.queries.search("router vlan"), engine.status()
-    assert ready.vector["available"] is True
+    assert ready.vector.available is True
     assert ready.notices == ()
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "vec0")
     with opened(place, index="without.sqlite") as engine:
@@ -183,9 +183,9 @@ def test_without_sqlite_vec_the_answers_are_the_same_and_status_says_so(place, m
         after, status = engine.queries.search("router vlan"), engine.status()
     assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
     assert codes(after) == set(), "nothing is lost, so an answer need not mention it"
-    assert status.vector["available"] is False
-    assert status.vector["engine"] == "numpy, exact"
-    assert "MEMORY_TUI_DISABLE" in status.vector["loadError"]
+    assert status.vector.available is False
+    assert status.vector.engine == "numpy, exact"
+    assert "MEMORY_TUI_DISABLE" in status.vector.load_error
     assert [notice.code for notice in status.notices] == ["vec0"]
 
 
@@ -247,8 +247,8 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
                 engine.indexer.sync()
                 after, status = engine.queries.search("router vlan"), engine.status()
             assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
-            assert status.vector["available"] is ready
-            detail = status.vector.get("loadError") or database.ability().detail
+            assert status.vector.available is ready
+            detail = status.vector.load_error or database.ability().detail
             assert told in detail
             assert ("vec0" in {notice.code for notice in status.notices}) is not ready
     finally:
@@ -338,20 +338,20 @@ def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place) ->
         first = engine.indexer.sync()
     with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
         second = engine.indexer.sync()
-        assert engine.status().fts["tokenizer"] == "trigram"
+        assert engine.status().fts.tokenizer == "trigram"
         assert not engine.indexer.sync().rebuilt
     assert (first.embedded, second.embedded) == (4, 0)
     assert second.rebuilt
     with opened(place) as engine:
         assert engine.indexer.sync().rebuilt
-        assert engine.status().fts["tokenizer"] == "unicode61"
+        assert engine.status().fts.tokenizer == "unicode61"
 
 
 def test_without_trigrams_unicode61_is_used_with_a_notice(place, monkeypatch) -> None:
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "trigram")
     with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
         engine.indexer.sync()
-        assert engine.status().fts["tokenizer"] == "unicode61"
+        assert engine.status().fts.tokenizer == "unicode61"
         assert [notice.code for notice in engine.status().notices] == ["trigram"]
 
 

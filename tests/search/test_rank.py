@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memory_tui.core.settings import Settings
 from memory_tui.explain import why, why_not, wording
+from memory_tui.explain.why import explain
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import (
     AllBelowGate,
@@ -92,7 +93,7 @@ def test_recency_breaks_a_tie_in_recommended() -> None:
 def test_a_named_day_lifts_its_notes() -> None:
     trace = rank(evidence([0.6, 0.5], {}, named=frozenset({1})), settings("recommended"))
     assert trace.recalled[0].chunk.rowid == 1
-    assert trace.recalled[0].date_points == pytest.approx(0.25)
+    assert trace.recalled[0].date_points == pytest.approx(1.0)
 
 
 def test_the_limit_says_which_place_was_missed() -> None:
@@ -143,6 +144,31 @@ def test_what_no_note_holds_is_said_of_the_words_that_were_looked_for() -> None:
     assert said(QueryPlan(("film",), ("did", "sunny"), "film", common=("sunny",))) == (
         f"No note holds one of the words that count; left out as too common: sunny{rest}"
     )
+
+
+def test_hits_that_point_away_from_the_question_are_not_called_near() -> None:
+    def said(*cosines: float) -> str:
+        plan = QueryPlan(("film",), (), "film")
+        found = evidence(list(cosines), {})
+        found = replace(found, recommended=replace(found.recommended, plan=plan))
+        trace = rank(found, settings("recommended", **{"minScore": 0}))
+        assert [hit.vector.cosine for hit in trace.recalled] == pytest.approx(sorted(cosines, reverse=True))
+        return next(notice.message for notice in trace.notices if notice.code == "meaning_alone")
+
+    assert "These hits are near in meaning alone, and may" in said(0.3, 0.2)
+    assert "near in meaning alone, those with a cosine of 0 or less not even that" in said(0.3, 0.0)
+    assert "are not near in meaning either (cosine 0 or less)" in said(0.0, -0.1)
+
+
+def test_no_word_matched_is_not_said_of_a_word_that_was_left_out() -> None:
+    def said(plan: QueryPlan) -> str:
+        found = evidence([0.3], {})
+        trace = rank(replace(found, recommended=replace(found.recommended, plan=plan)), settings("recommended"))
+        return next(line.detail for line in explain(trace.recalled[0], trace) if line.label == "text")
+
+    assert said(QueryPlan(("film",), (), "film")) == "no word matched"
+    assert said(QueryPlan(("film",), ("sunny",), "film", common=("sunny",))) == "no word that counts matched"
+    assert said(QueryPlan((), ("sunny",), "")) == "no word to look for"
 
 
 def test_without_vectors_words_answer_alone_and_the_mode_says_so() -> None:

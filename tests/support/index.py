@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import numpy as np
 
 from memory_tui.core import events
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.settings import Settings
 from memory_tui.index.store import Store
@@ -68,7 +68,7 @@ class Memory:
         self.events: list[events.Event] = []
         self.provider: Counting | None = Counting()
         self.settings = Settings.defaults()
-        self.cancel = threading.Event()
+        self.cancel = Stop()
         self.store = Store.open(path, use_vec0=use_vec0, notices=self.notices)
 
     @property

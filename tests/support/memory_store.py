@@ -327,15 +327,17 @@ class MemoryStore:
             return None
         return np.array([rowid for _, rowid in order[:count]], np.int64)
 
-    def standing(self, query: Vectors, rowid: int) -> CosineRank | None:
-        cosines = self._cosines(query)
-        if rowid not in cosines:
-            return None
-        own = cosines[rowid]
-        before = [
-            other for other, cosine in cosines.items() if cosine > own + TIE or (other < rowid and cosine >= own - TIE)
-        ]
-        return CosineRank(own, len(before) + 1, len(cosines))
+    def standings(self, query: Vectors, rowids: Sequence[int] | RowIds) -> dict[int, CosineRank]:
+        cosines, found = self._cosines(query), {}
+        for rowid in {int(rowid) for rowid in rowids} & cosines.keys():
+            own = cosines[rowid]
+            before = [
+                other
+                for other, cosine in cosines.items()
+                if cosine > own + TIE or (other < rowid and cosine >= own - TIE)
+            ]
+            found[rowid] = CosineRank(own, len(before) + 1, len(cosines))
+        return found
 
     def rejected(self) -> list[Rejected]:
         state = self.state

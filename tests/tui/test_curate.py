@@ -113,6 +113,66 @@ def test_a_promoted_line_is_in_the_curated_note_and_is_found(app: MemoryApp, wor
     drive(app, steps)
 
 
+@pytest.mark.parametrize("keys", [("p",), ("p", "m"), ("m",), ("d",)])
+def test_the_lines_that_were_meant_are_found_below_what_an_agent_wrote_above(
+    app: MemoryApp, workspace: Path, keys: tuple[str, ...]
+) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, LINE)
+        log = workspace / LOG
+        title, _, rest = log.read_text("utf-8").partition("\n")
+        log.write_text("\n".join([title, *(f"- an agent wrote line {number}" for number in range(7)), rest]), "utf-8")
+        await press(pilot, keys[0])
+        if keys == ("m",):
+            await enter(pilot, "MEMORY.md")
+            await press(pilot, "enter")
+        assert isinstance(app.screen, Preview)
+        await press(pilot, *keys[1:])
+        assert isinstance(app.screen, Preview)
+        shown = text_of(app)
+        assert LINE in shown
+        assert not re.search(r"[-+] *- an agent wrote", shown)
+        await press(pilot, "y")
+        left = log.read_text("utf-8")
+        assert left.count("an agent wrote") == 7
+        assert (LINE in left) == (keys == ("p",))
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("key", ["p", "d"])
+def test_lines_that_an_agent_has_rewritten_are_left_alone(app: MemoryApp, workspace: Path, key: str) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, LINE)
+        log = workspace / LOG
+        log.write_text(log.read_text("utf-8").replace(LINE, "Backup failed"), "utf-8")
+        before = files(workspace)
+        await press(pilot, key)
+        assert not isinstance(app.screen, Preview)
+        assert (
+            said(app)
+            == f"{LOG} was changed at these lines after they were shown. Look at them again; nothing was done."
+        )
+        assert files(workspace) == before
+
+    drive(app, steps)
+
+
+def test_the_cursor_stays_on_its_line_when_an_agent_writes_above(workspace: Path) -> None:
+    app = make_app(workspace, watch=True)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, LINE)
+        reader = app.screen.query_one(Reader)
+        log = workspace / LOG
+        log.write_text("- an agent wrote this\n" * 5 + log.read_text("utf-8"), "utf-8")
+        await until(lambda: reader.page is not None and "an agent wrote this" in reader.page.lines[0])
+        assert reader.page is not None
+        assert LINE in reader.page.lines[reader.cursor]
+
+    drive(app, steps)
+
+
 def test_lines_are_moved_under_another_heading(app: MemoryApp, workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await to_line(pilot, LOG, "passport photograph")

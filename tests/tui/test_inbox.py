@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from memory_tui.inbox.entries import Suggestion
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview, Snooze
 from memory_tui.tui.views.inbox import inbox_view as queue_module
@@ -377,23 +380,22 @@ def test_files_that_change_are_looked_at_again(app: MemoryApp, workspace: Path) 
 
 
 def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memory_tui.inbox import examine
+    from memory_tui.inbox import checks, examine
 
     entered, go_on, ended = threading.Event(), threading.Event(), []
-    names = examine._names
+    dates = checks.BY_KIND["bad date"]
 
-    def slow(view: examine.View):
+    def slow(run: checks.Examination, check: checks.InboxCheck) -> Iterator[Suggestion]:
         entered.set()
         assert go_on.wait(LONG)
-        yield from names(view)
-        ended.append("names")
+        yield from dates.find(run, check)
+        ended.append("first")
 
-    def secrets(view: examine.View, stopped):
-        ended.append("secrets")
+    def second(run: checks.Examination, check: checks.InboxCheck) -> Iterator[Suggestion]:
+        ended.append("second")
         return iter(())
 
-    monkeypatch.setattr(examine, "_names", slow)
-    monkeypatch.setattr(examine, "_secrets", secrets)
+    monkeypatch.setattr(examine, "CHECKS", (replace(dates, find=slow), replace(dates, find=second)))
 
     async def steps(pilot: Pilot[int]) -> None:
         for leave in ("1", "escape"):
@@ -408,10 +410,10 @@ def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeyp
             assert inbox_view.resting, "somebody still waits for it"
             go_on.set()
             await settled(pilot)
-            assert ended == ["names"], "it went on"
+            assert ended == ["first"], "it went on"
             ended.clear()
         assert "Stopped; r looks again." in text_of(app)
         await press(pilot, "r")
-        assert ended == ["names", "secrets"]
+        assert ended == ["first", "second"]
 
     drive(app, steps)

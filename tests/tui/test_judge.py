@@ -53,7 +53,7 @@ def engine_of(app: MemoryApp) -> Engine:
 
 
 def saved(workspace: Path) -> Notebook:
-    return judgments.load(judgments.place(workspace))
+    return judgments.load(judgments.notebook_path(workspace))
 
 
 # --- votes ---------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_labels_written_by_another_program_meanwhile_stay(app: MemoryApp, worksp
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         other = Query("another question", (Label("MEMORY.md", 3, 2),))
-        judgments.save(judgments.place(workspace), Notebook((other,)))
+        judgments.save(judgments.notebook_path(workspace), Notebook((other,)))
         await press(pilot, "v", "y")
         assert {query.text for query in saved(workspace).queries} == {"another question", QUESTION}
 
@@ -151,7 +151,7 @@ def test_a_notebook_that_cannot_be_written_is_told_and_the_vote_is_kept_for_late
     app: MemoryApp, workspace: Path
 ) -> None:
     async def steps(pilot: Pilot[int]) -> None:
-        place = judgments.place(workspace)
+        place = judgments.notebook_path(workspace)
         place.parent.mkdir(parents=True)
         await ask(pilot, QUESTION)
         place.mkdir()
@@ -200,7 +200,7 @@ def write_labels(workspace: Path) -> Notebook:
             Query("How deep is the Mariana Trench?", unanswerable=True),
         )
     )
-    judgments.save(judgments.place(workspace), found)
+    judgments.save(judgments.notebook_path(workspace), found)
     return found
 
 
@@ -316,7 +316,7 @@ def test_flips_say_what_labels_say_of_their_side_effects(workspace: Path) -> Non
         await ask(pilot, QUESTION)
         last = trace_of(app).recalled[-1].chunk
         book = Notebook((Query(QUESTION, (Label(last.path, last.end_line, 2),)),))
-        judgments.save(judgments.place(workspace), book)
+        judgments.save(judgments.notebook_path(workspace), book)
         search_of(app).judge.read_notebook()
         await settled(pilot)
         while isinstance(search_of(app).query_one(HitList).hit.verdict, Recalled):  # type: ignore[union-attr]

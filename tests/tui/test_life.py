@@ -208,7 +208,7 @@ def test_the_watcher_is_switched_and_says_so(tmp_path: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         assert "watch off" in text_of(app).splitlines()[0]
         await press(pilot, "3", "P")
-        await until(lambda: app.facts and app.facts.watching)
+        await until(lambda: app.facts and app.facts.status.watching)
         await settled(pilot)
         assert "watch on" in text_of(app).splitlines()[0]
         await press(pilot, "P")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from memory_tui.doctor.check import Check, Finding
+from memory_tui.doctor.check import Check, CheckOutcome
 from memory_tui.doctor.runner import CHECKS
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
@@ -34,22 +34,22 @@ def test_the_doctor_shows_the_worst_first(
     size: tuple[int, int], workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = (
-        Check("a", "machine", "SQLite works", lambda _: Finding("ok", "SQLite 9.9.9, through apsw.")),
+        Check("a", "machine", "SQLite works", lambda _: CheckOutcome("ok", "SQLite 9.9.9, through apsw.")),
         Check(
             "b",
             "notes",
             "Dates in names are real",
-            lambda _: Finding("warning", "Dated in the future: memory/2099-01-01.md.", "Rename it."),
+            lambda _: CheckOutcome("warning", "Dated in the future: memory/2099-01-01.md.", "Rename it."),
         ),
         Check(
             "c",
             "provider",
             "The provider is usable",
-            lambda _: Finding(
+            lambda _: CheckOutcome(
                 "failed", "openai answered 401: the key \x1b[31mis not accepted.", "Set another OPENAI_API_KEY."
             ),
         ),
-        Check("d", "settings", "Trigrams work", lambda _: Finding("skipped", "Nobody asks for trigrams.")),
+        Check("d", "settings", "Trigrams work", lambda _: CheckOutcome("skipped", "Nobody asks for trigrams.")),
     )
     monkeypatch.setattr("memory_tui.doctor.runner.examine.__defaults__", (checks, 20.0))
     app = make_app(workspace)

@@ -244,7 +244,7 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
         if query.relevant
     ]
     book = Notebook(tuple(labelled[:24]))
-    judgments.save(judgments.place(workspace), book)
+    judgments.save(judgments.notebook_path(workspace), book)
     app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
 
     async def steps(pilot: Pilot[int]) -> None:

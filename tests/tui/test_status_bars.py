@@ -108,7 +108,8 @@ def test_while_nothing_is_indexed_the_first_line_is_not_green(workspace: Path) -
     async def steps(pilot: Pilot[int]) -> None:
         assert first_line(app).startswith(" STALE ")
         assert app.facts is not None
-        app.screen.query_one(TruthBar).show(replace(app.facts, watching=True), None)
+        watching = replace(app.facts, status=replace(app.facts.status, watching=True))
+        app.screen.query_one(TruthBar).show(watching, None)
         assert "NOTHING INDEXED" in first_line(app)
         assert "3 pending" in first_line(app)
         await pilot.press("r")

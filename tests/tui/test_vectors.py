@@ -64,9 +64,9 @@ def test_the_first_line_names_who_compares_the_vectors(
     with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as opened:
         opened.indexer.sync()
         status, found = opened.status(), state.gather(opened).vector
-    if not status.vector["available"]:
+    if not status.vector.available:
         pytest.skip("sqlite-vec does not work here")
-    assert str(status.vector["engine"]).startswith(engine)
+    assert status.vector.engine.startswith(engine)
     assert (found.words, found.ok) == (words, True)
 
 

@@ -15,7 +15,7 @@ from memory_tui import plan
 from memory_tui.cli import main
 from memory_tui.config import config_write, json5_edit
 from memory_tui.config import places as configuration
-from memory_tui.config.json5 import Source, parse_json5
+from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.core.errors import ConfigError
 from memory_tui.plan import Options
 from memory_tui.tune.config_patch import Patch, patch
@@ -79,7 +79,7 @@ def test_a_value_that_is_missing_is_added_where_it_belongs(commented: Path) -> N
 
 def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
     text = '{\n    "a": 1 // one\n}\n'
-    node = parse_json5(Source(Path("x"), text))
+    node = parse_json5(SourceText(Path("x"), text))
     assert json5_edit.spliced(text, json5_edit.insert(node, {"b": 2})) == '{\n    "a": 1, // one\n    "b": 2\n}\n'
 
 
@@ -96,10 +96,10 @@ def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
     ],
 )
 def test_new_members_look_like_the_others(text: str, expected: str) -> None:
-    node = parse_json5(Source(Path("x"), text))
+    node = parse_json5(SourceText(Path("x"), text))
     after = json5_edit.spliced(text, json5_edit.insert(node, {"b": {"c": 1}}))
     assert after == expected
-    assert parse_json5(Source(Path("x"), after)).get("b", "c").plain() == 1
+    assert parse_json5(SourceText(Path("x"), after)).get("b", "c").plain() == 1
 
 
 SPACES = st.sampled_from(["", " ", "\n", "\r\n", "\t", " // c, }\n", "/* { */", "\n  "])
@@ -122,10 +122,10 @@ def objects(draw: st.DrawFn, depth: int = 2) -> str:
     st.dictionaries(st.sampled_from(["new", "other key"]), st.sampled_from([1, 0.5, True, {"deep": 2}]), min_size=1),
 )
 def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str, object]) -> None:
-    node = parse_json5(Source(Path("x"), text))
+    node = parse_json5(SourceText(Path("x"), text))
     splices = json5_edit.insert(node, members)
     after = json5_edit.spliced(text, splices)
-    assert parse_json5(Source(Path("x"), after)).plain() == {**node.plain(), **members}
+    assert parse_json5(SourceText(Path("x"), after)).plain() == {**node.plain(), **members}
     removed = [text[s.start : s.end] for s in splices]
     assert "".join(removed).strip() == ""
     added = sorted(splices, key=lambda s: s.start)
@@ -138,13 +138,13 @@ def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str
 
 @given(objects(), st.sampled_from([0.25, 7, True, "word"]))
 def test_replacing_changes_no_byte_outside_the_value(text: str, value: object) -> None:
-    node = parse_json5(Source(Path("x"), text))
+    node = parse_json5(SourceText(Path("x"), text))
     for key, child in node.children():
         one = json5_edit.replace(child, value)
         after = json5_edit.spliced(text, [one])
         assert after.startswith(text[: child.start])
         assert after.endswith(text[child.end :])
-        assert parse_json5(Source(Path("x"), after)).plain() == {**node.plain(), key: value}
+        assert parse_json5(SourceText(Path("x"), after)).plain() == {**node.plain(), key: value}
 
 
 def test_an_agents_own_section_is_the_place_of_its_values(write: Callable[[object], Path], tmp_path: Path) -> None:

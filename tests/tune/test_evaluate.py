@@ -173,7 +173,7 @@ def test_without_labels_there_is_a_sentence_and_no_number(run: Run, tmp_path: Pa
 
 
 def test_the_notebook_of_the_workspace_is_the_default(run: Run, place: Path) -> None:
-    judgments.save(judgments.place(place / "notes"), judgments.load(place / "labels.jsonl"))
+    judgments.save(judgments.notebook_path(place / "notes"), judgments.load(place / "labels.jsonl"))
     code, out, _ = run("eval", "--json")
     assert code == 0
     assert json.loads(out)["metrics"] == measured(run, place)["metrics"]

@@ -93,9 +93,9 @@ def test_a_missing_file_is_an_empty_notebook_and_a_broken_one_says_where(tmp_pat
 def test_workspaces_have_notebooks_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "a")
-    assert file.place(tmp_path / "a") == file.place(tmp_path / "link")
-    assert file.place(tmp_path / "a") != file.place(tmp_path / "b")
-    assert file.place(tmp_path / "a").parent.name == "labels"
+    assert file.notebook_path(tmp_path / "a") == file.notebook_path(tmp_path / "link")
+    assert file.notebook_path(tmp_path / "a") != file.notebook_path(tmp_path / "b")
+    assert file.notebook_path(tmp_path / "a").parent.name == "labels"
 
 
 def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in_the_usual_place(
@@ -111,11 +111,11 @@ def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in
     config.write_text("{}\n", "utf-8")
     plan = plans.plan(Options(workspace=str(tmp_path / "notes"), config=str(config)))
     assert plan.own_named == config
-    assert file.place(plan.workspace, plan.own_named).parent == tmp_path / "demo" / "labels"
-    usual = file.place(plan.workspace, plans.plan(Options(workspace=str(tmp_path / "notes"))).own_named)
+    assert file.notebook_path(plan.workspace, plan.own_named).parent == tmp_path / "demo" / "labels"
+    usual = file.notebook_path(plan.workspace, plans.plan(Options(workspace=str(tmp_path / "notes"))).own_named)
     assert usual.parent == tmp_path / "user" / "labels"
     file.save(usual, Notebook())
-    assert file.place(plan.workspace, plan.own_named) == usual
+    assert file.notebook_path(plan.workspace, plan.own_named) == usual
 
 
 @given(notebooks)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from memory_tui.providers.answer_rows import Malformed, field
 from memory_tui.providers.batch_format import BatchFormat, Upload, Ways, multipart
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import (
     Headers,
     Kind,
@@ -96,7 +96,7 @@ def _auth(key: str) -> Headers:
 def _size(asked: int | None, model: str, second: bool) -> int | None:
     if asked is not None and not _SMALLEST <= asked <= _FULL:
         raise ProviderFailure(
-            State.REFUSED,
+            Cause.REFUSED,
             f"{model} makes vectors of {_SMALLEST} to {_FULL} numbers, not {asked}.",
             "Change outputDimensionality, or leave it out.",
         )

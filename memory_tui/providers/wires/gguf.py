@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import ProviderSettings
 
 _MAGIC = b"GGUF"
@@ -22,14 +22,14 @@ def check(settings: ProviderSettings, on_disk: bool = False) -> None:
     """
     if on_disk and (not settings.model_path or is_remote(settings.model_path)):
         raise ProviderFailure(
-            State.NO_FILE,
+            Cause.NO_FILE,
             "local.modelPath names no file on this machine.",
             "Set it to a GGUF file, or choose the provider local to have one fetched.",
         )
     from importlib.util import find_spec
 
     if find_spec(PACKAGE) is None:
-        raise ProviderFailure(State.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
+        raise ProviderFailure(Cause.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
     source = asked_model(settings)
     if not is_remote(source):
         require_gguf(Path(source).expanduser())
@@ -51,9 +51,9 @@ def require_gguf(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
     except OSError as error:
-        raise ProviderFailure(State.NO_FILE, f"The model file {path.name} cannot be read: {error.strerror}.") from error
+        raise ProviderFailure(Cause.NO_FILE, f"The model file {path.name} cannot be read: {error.strerror}.") from error
     if magic != _MAGIC:
-        raise ProviderFailure(State.NO_FILE, f"The model file {path.name} is not in GGUF format.")
+        raise ProviderFailure(Cause.NO_FILE, f"The model file {path.name} is not in GGUF format.")
 
 
 def fingerprint_of(path: Path) -> str:

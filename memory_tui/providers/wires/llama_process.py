@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.failures import ProviderFailure, State
+from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http_client import Background
-from memory_tui.providers.http_provider import Careful, in_rows
+from memory_tui.providers.http_provider import GuardedProvider, in_rows
 from memory_tui.providers.protocol import Identity, Vectors
 from memory_tui.providers.provider_options import Kind, ProviderSettings, fingerprint
 from memory_tui.providers.wires.gguf import asked_model, check, fingerprint_of, is_remote, require_gguf
@@ -108,7 +109,7 @@ class Worker:
         header: dict[str, Any] = json.loads(line)
         if "error" in header:
             raise ProviderFailure(
-                State.BROKEN,
+                Cause.BROKEN,
                 f"The local model {self._name} cannot be used: {header['error']}.",
                 "Choose another GGUF file that makes embeddings.",
             )
@@ -124,14 +125,14 @@ class Worker:
     def _death(self, seconds: float) -> ProviderFailure:
         if self._late:
             return ProviderFailure(
-                State.TIMEOUT,
+                Cause.TIMEOUT,
                 f"The local model {self._name} did not answer in {seconds:g} s.",
                 "Choose a smaller model, or give it more threads.",
             )
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         return ProviderFailure(
-            State.CRASHED, f"The process of the local model {self._name} ended ({how}){self._words()}"
+            Cause.CRASHED, f"The process of the local model {self._name} ended ({how}){self._words()}"
         )
 
     def _words(self) -> str:
@@ -151,11 +152,11 @@ MAX_INPUT_BYTES = 2048
 """The documented limit of local models. Text of more tokens than a model takes is embedded in parts, never cut."""
 _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 _ATTEMPTS = 2
-_OF_ONE_TEXT = frozenset({State.MALFORMED, State.BROKEN})
+_OF_ONE_TEXT = frozenset({Cause.MALFORMED, Cause.BROKEN})
 """What is the fault of the text, when the model has made good vectors of others."""
 
 
-class Local(Careful):
+class Local(GuardedProvider):
     """A local model. The file is fetched where necessary and loaded at the first call of `embed` or `identity`."""
 
     host = ""
@@ -169,7 +170,7 @@ class Local(Careful):
         self._worker: Worker | None = None
         self._identity: Identity | None = None
         self._proven = False
-        self._closed = threading.Event()
+        self._closed = Stop()
         self._fetching = Background()
         self._turns = _Turns()
 
@@ -244,16 +245,15 @@ class Local(Careful):
             except ProviderFailure as failure:
                 self._ended(failure)
                 if self._proven and failure.state in _OF_ONE_TEXT:
-                    return ProviderFailure(State.NO_VECTOR, failure.message)
-                if failure.state is not State.CRASHED or attempt + 1 == _ATTEMPTS:
+                    return ProviderFailure(Cause.NO_VECTOR, failure.message)
+                if failure.state is not Cause.CRASHED or attempt + 1 == _ATTEMPTS:
                     self.failed(failure)
                     raise
         raise AssertionError("the last attempt returns or raises")
 
     def _ended(self, failure: ProviderFailure) -> None:
-        if self._closed.is_set():
-            raise Cancelled from None
-        if failure.state in (State.CRASHED, State.TIMEOUT):
+        self._closed.check()
+        if failure.state in (Cause.CRASHED, Cause.TIMEOUT):
             with self._starting:
                 worker, self._worker = self._worker, None
             if worker is not None:
@@ -266,8 +266,7 @@ class Local(Careful):
                 return self._worker
             try:
                 path = self._fetched()
-                if self._closed.is_set():
-                    raise Cancelled
+                self._closed.check()
                 self._worker = worker = Worker(path, self._settings.threads, self._script)
                 dims = worker.hello(_QUERY_SECONDS)
             except ProviderFailure as failure:
@@ -321,7 +320,7 @@ def _unit(vector: Vectors) -> Vectors:
     length = float(np.linalg.norm(vector.astype(np.float64)))
     if not np.isfinite(length) or length == 0:
         raise ProviderFailure(
-            State.MALFORMED,
+            Cause.MALFORMED,
             "The local model answered with a vector that has no direction.",
             "Choose another GGUF file.",
         )

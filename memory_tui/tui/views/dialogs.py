@@ -16,8 +16,9 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui.draw import Piece, fit_path, plural
+from memory_tui.tui.draw import Piece, fit_path
 from memory_tui.tui.note_page import closest
 from memory_tui.tui.widgets.note_side import DiffList
 from memory_tui.tui.widgets.query import Box
@@ -357,7 +358,7 @@ class Snooze(ModalScreen[int | None]):
             yield Static(Content(fit_path(self._place, 44)))
             with Vertical(id="choices"):
                 for key, days in CHOICES:
-                    words = f" {days} day{'' if days == 1 else 's'}"
+                    words = f" {plural(days, 'day')}"
                     yield Button(Content.assemble((f" {key} ", "bold $primary"), words), id=f"days{days}", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:

@@ -13,11 +13,12 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from memory_tui.inbox.entries import TITLES
+from memory_tui.core.formatting import plural
+from memory_tui.inbox.checks import CHECKS
 from memory_tui.tui import draw
-from memory_tui.tui.draw import plural, wrapped
+from memory_tui.tui.draw import wrapped
 from memory_tui.tui.keymap import ACTIONS, PLACES
-from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as KINDS
+from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
 from memory_tui.tui.views.index.openclaw_index import MEANINGS
 from memory_tui.tui.views.index.openclaw_index import SIGNS as COMPARED
 from memory_tui.tui.widgets.file_tree import SIGNS
@@ -58,7 +59,10 @@ SIGNS_OF = {
     "reader": _CHUNKS,
     "search": _HITS,
     "index": [*_FILES, ("×", "left out: not part of the memory, with the rule that says so")],
-    "inbox": [(sign, TITLES[kind]) for kind, (sign, _) in KINDS.items()],
+    "inbox": [
+        (sign, "; ".join(check.title for check in CHECKS if check.severity == severity))
+        for severity, (sign, _) in SEVERITIES.items()
+    ],
     "compare": [(f"{glyph} {word}", MEANINGS[name]) for name, (glyph, word, _) in COMPARED.items()],
 }
 

@@ -240,11 +240,11 @@ class View(Screen[None]):
         facts = self.home.facts
         return Context(
             ready=self.home.engine is not None,
-            read_only=facts is not None and facts.read_only,
+            read_only=facts is not None and facts.status.read_only,
             unwritable=facts.unwritable if facts is not None else "",
             can_suspend=self.home.can_suspend,
             syncing=self.home.progress is not None,
-            agents=facts is not None and len(facts.agents) > 1,
+            agents=facts is not None and len(facts.status.agents) > 1,
             zoomed=self.maximized is not None,
             note=self.place_in_note() is not None,
             **{flag: holds for part in self.parts for flag, holds in part.context().items()},

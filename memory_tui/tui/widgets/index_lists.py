@@ -10,9 +10,10 @@ from typing import ClassVar
 from rich.cells import cell_len
 
 from memory_tui.core import events
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.tui.draw import Piece, fit, fit_path, plural, wrapped
+from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.state import Facts
 from memory_tui.tui.widgets.file_tree import SIGNS
 from memory_tui.tui.widgets.rowlist import RowList
@@ -23,39 +24,40 @@ LABEL = 12
 
 def statements(facts: Facts) -> list[tuple[str, str, str]]:
     """What the truth bar says, in full: label, words, style."""
-    freshness = [
-        f"{facts.fresh:,} fresh",
-        f"{len(facts.pending):,} pending",
+    status, freshness = facts.status, facts.status.freshness
+    counts = [
+        f"{freshness.fresh:,} fresh",
+        f"{len(freshness.pending):,} pending",
         f"{len(facts.failed):,} failed",
-        f"{len(facts.left_out):,} left out",
+        f"{len(freshness.left_out):,} left out",
     ]
     return [
         ("search", _search(facts), "" if facts.mode == "hybrid" and facts.lost_notes is None else "warn"),
-        ("rules", f"{facts.profile}  ({facts.profile_origin})", ""),
-        ("notes", f"{plural(facts.on_disk, 'file')} on disk: {', '.join(freshness)}", ""),
+        ("rules", f"{status.profile}  ({status.profile_origin})", ""),
+        ("notes", f"{plural(freshness.total, 'file')} on disk: {', '.join(counts)}", ""),
         (
             "index",
-            f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}, "
-            f"{facts.embedded:,} with a vector, {facts.cached:,} cached",
+            f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}, "
+            f"{status.embedded:,} with a vector, {status.cache.entries:,} cached",
             "",
         ),
         ("vectors", f"{facts.vector.words}, {facts.vector.detail}", ""),
         ("words", facts.text.detail, ""),
-        ("provider", _provider(facts), "" if facts.who.fine else "warn" if facts.who.answers else "bad"),
+        ("provider", _provider(facts), "" if status.who.fine else "warn" if status.who.answers else "bad"),
         ("watcher", *_watched(facts)),
-        *([("indexing", "paused: saved files wait; z lets it go on", "warn")] if facts.paused else []),
+        *([("indexing", "paused: saved files wait; z lets it go on", "warn")] if status.paused else []),
         *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
         *([("kept by", f"{facts.keeper}; this app reads, and takes over when it ends", "")] if facts.keeper else []),
-        ("notes in", home(facts.workspace) + ("  (read-only)" if facts.read_only else ""), ""),
+        ("notes in", home(status.workspace_dir) + ("  (read-only)" if status.read_only else ""), ""),
         *[
             (root.state, home(f"{root.detail} {root_state.next_step(root)}"), "bad")
             for root in facts.lost
             if not root.readable
         ],
-        ("index file", f"{home(facts.index_file)}  ({facts.index_bytes / 1e6:.1f} MB)", ""),
-        ("config", facts.config or "none found: defaults", ""),
-        *([("agent", f"{facts.agent}, of {', '.join(facts.agents)}", "")] if len(facts.agents) > 1 else []),
-        *[("notice", f"{notice.message} {notice.next_step}", "warn") for notice in facts.notices],
+        ("index file", f"{home(status.db_path)}  ({status.db_bytes / 1e6:.1f} MB)", ""),
+        ("config", status.config_path or "none found: defaults", ""),
+        *([("agent", f"{status.agent_id}, of {', '.join(status.agents)}", "")] if len(status.agents) > 1 else []),
+        *[("notice", f"{notice.message} {notice.next_step}", "warn") for notice in status.notices],
     ]
 
 
@@ -71,8 +73,8 @@ def _search(facts: Facts) -> str:
 
 def _watched(facts: Facts) -> tuple[str, str]:
     """What is said of the watcher, and the style."""
-    detail = facts.watch_detail
-    if facts.watching:
+    detail = facts.status.watch_detail
+    if facts.status.watching:
         return ("on", "") if detail in ("on", "") else (f"on, by listing folders over and over: {detail}", "warn")
     cause = "" if detail == "off" else f": {detail}"
     return f"off{cause}; r looks for changes, P switches it on", "warn"
@@ -80,7 +82,7 @@ def _watched(facts: Facts) -> tuple[str, str]:
 
 def _provider(facts: Facts) -> str:
     """Who answers: at length where it is not who was asked for."""
-    who, detail = facts.who, facts.provider.detail
+    who, detail = facts.status.who, facts.provider.detail
     if not who.fine:
         return f"{who.sentence} {who.next_step}".rstrip()
     model = "" if who.standing == "off" else facts.model
@@ -130,15 +132,16 @@ class Attention(RowList):
 
     def show(self, facts: Facts) -> None:
         """List what needs attention; what is left out by rule comes last."""
-        key = self.key
+        key, freshness = self.key, facts.status.freshness
         self._rows = [
             *([("all notes", "unknown", facts.doubt)] if facts.doubt else []),
             *((root.path, root.state, root.detail) for root in facts.lost),
             *((item.path, "failed", item.detail) for item in facts.failed),
-            *((item.path, item.detail, "waits to be indexed") for item in facts.pending),
-            *((item.path, "left out", item.detail) for item in facts.left_out),
+            *((item.path, item.detail, "waits to be indexed") for item in freshness.pending),
+            *((left.path, "left out", left.reason) for left in freshness.left_out),
         ]
-        counts = [(len(facts.failed), "failed"), (len(facts.pending), "pending"), (len(facts.left_out), "left out")]
+        counts = [(len(facts.failed), "failed"), (len(freshness.pending), "pending")]
+        counts.append((len(freshness.left_out), "left out"))
         self.border_subtitle = ", ".join(f"{n:,} {word}" for n, word in counts if n)
         self._longest = max((cell_len(safe(path)) for path, _, _ in self._rows), default=0)
         self.rows_changed(key)
@@ -190,7 +193,7 @@ KEPT = 2000
 _BATCH = {"submitted": "muted", "running": "muted", "done": "good", "failed": "bad"}
 
 
-def words(event: events.Event) -> tuple[str, str, str] | None:
+def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
     """An event as (what, about what, style); None for those the truth bar shows."""
     match event:
         case events.SyncStarted() if event.total:

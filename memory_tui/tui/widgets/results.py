@@ -12,11 +12,12 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from memory_tui.core import profiles
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.search.trace import BeyondLimit, Candidate, ChunkRef, DisplacedByMmr, Trace, Unsearchable
 from memory_tui.tui import draw
-from memory_tui.tui.draw import Piece, fit, fit_path, plural
+from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import Answer, PlaceChange, changes
 from memory_tui.tui.widgets.query import Cut, lost_at, outside
@@ -167,7 +168,7 @@ def perfect(trace: Trace) -> float:
     if profiles.get(trace.profile).age == "multiply":
         return max(1.0, sides)
     recency = trace.settings.number("recency.weight") if trace.settings.on(DECAY) else 0.0
-    return max(1.0, sides + recency + (trace.settings.number("dateBoost") if trace.plan.day else 0.0))
+    return max(1.0, sides + recency + (trace.settings.number("dateBoost") if trace.plan.time else 0.0))
 
 
 def score_bar(candidate: Candidate, scale: float, width: int) -> list[Piece]:

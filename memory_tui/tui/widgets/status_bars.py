@@ -12,10 +12,11 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
 from memory_tui.tui.action import Action, Context
-from memory_tui.tui.draw import fit_path, plural
+from memory_tui.tui.draw import fit_path
 from memory_tui.tui.keymap import LAST, hints
 from memory_tui.tui.state import Facts
 
@@ -64,8 +65,9 @@ def opening(name: str) -> list[BarStatement]:
     return [BarStatement(" OPENING ", " OPENING ", 99, "$text on $panel"), BarStatement(name, name, 50)]
 
 
-def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:
+def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:  # noqa: C901
     """Every statement of the truth bar, in order."""
+    status = facts.status
     parts = [_mode(facts, progress), *_lost(facts)]
     if facts.doubt:
         doubt = f"as last known: {one_line(facts.doubt, 80)}"
@@ -83,10 +85,13 @@ def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarState
                     "$quiet",
                 )
             )
-    if facts.paused:
+    if status.paused:
         parts.append(BarStatement("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
     if facts.shrink:
         parts.append(BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
+    if facts.index_moved:
+        moved = f"index in a temporary place, {fit_path(one_line(status.db_path), 40)}"
+        parts.append(BarStatement(moved, "temporary index", 81, "$text-warning"))
     if facts.keeper:
         parts.append(BarStatement(f"kept by {facts.keeper}", "reader", 38, "$quiet"))
     if not facts.provider.ok:
@@ -95,20 +100,19 @@ def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarState
                 f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
                 f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}",
                 84,
-                "$text-warning" if facts.who.answers else "$text-error",
+                "$text-warning" if status.who.answers else "$text-error",
             )
         )
     # While the first vectors are made nothing is lost; what the provider cannot do stands before it.
-    if facts.mode in LOST and facts.chunks and progress is None:
+    if facts.mode in LOST and status.chunks and progress is None:
         parts.append(BarStatement(*LOST[facts.mode], 83, "$text-warning"))
-    there = f"{plural(facts.chunks, 'chunk')} in {plural(facts.files, 'file')}"
+    there = f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}"
     if facts.lost_notes is not None:
         there = f"the index keeps {there}"
-    parts.append(BarStatement(there, f"{facts.chunks}c/{facts.files}f", 75))
-    if facts.pending and progress is None and not _stale(facts):
-        parts.append(
-            BarStatement(f"{len(facts.pending)} pending", f"{len(facts.pending)} pending", 85, "$text-warning")
-        )
+    parts.append(BarStatement(there, f"{status.chunks}c/{status.files}f", 75))
+    if status.freshness.pending and progress is None and not _stale(facts):
+        pending = f"{len(status.freshness.pending)} pending"
+        parts.append(BarStatement(pending, pending, 85, "$text-warning"))
     if facts.failed and facts.lost_notes is None:
         parts.append(BarStatement(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$text-error"))
     for health, weight in ((facts.vector, 40), (facts.text, 35)):
@@ -118,11 +122,12 @@ def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarState
     if facts.provider.ok:
         parts.append(BarStatement(facts.provider.words, facts.provider.words, 45, "$quiet"))
     parts.append(_watch(facts))
-    if len(facts.agents) > 1:
-        parts.append(BarStatement(f"agent {facts.agent} in {Path(facts.workspace).name}", f"agent {facts.agent}", 80))
-    if facts.read_only:
+    if len(status.agents) > 1:
+        agent = f"agent {status.agent_id}"
+        parts.append(BarStatement(f"{agent} in {Path(status.workspace_dir).name}", agent, 80))
+    if status.read_only:
         parts.append(BarStatement("read-only", "read-only", 76, "$text-warning"))
-    parts.append(BarStatement(f"rules {facts.profile}", f"rules {facts.profile}", 90, "$text-accent"))
+    parts.append(BarStatement(f"rules {status.profile}", f"rules {status.profile}", 90, "$text-accent"))
     return parts
 
 
@@ -151,12 +156,12 @@ def _watch(facts: Facts) -> BarStatement:
     """Whether saved files are noticed, and how."""
     if stalled := next((root for root in facts.lost if root.state == "watcher stalled"), None):
         return BarStatement(f"watcher stalled: {one_line(stalled.detail, 80)}", "watcher stalled", 89, "$text-error")
-    if not facts.watching:
+    if not facts.status.watching:
         return BarStatement("watch off", "watch off", 78, "$text-warning")
-    if facts.watch_detail in ("on", ""):
+    if facts.status.watch_detail in ("on", ""):
         return BarStatement("watch on", "watch on", 42, "$quiet")
     return BarStatement(
-        f"watch by listing: {one_line(facts.watch_detail, 60)}", "watch by listing", 77, "$text-warning"
+        f"watch by listing: {one_line(facts.status.watch_detail, 60)}", "watch by listing", 77, "$text-warning"
     )
 
 
@@ -170,7 +175,7 @@ def _left(progress: IndexingProgress) -> str:
 
 
 def _stale(facts: Facts) -> bool:
-    return bool(facts.pending) and not facts.watching
+    return bool(facts.status.freshness.pending) and not facts.status.watching
 
 
 def _mode(facts: Facts, progress: IndexingProgress | None) -> BarStatement:
@@ -186,12 +191,12 @@ def _mode(facts: Facts, progress: IndexingProgress | None) -> BarStatement:
         )
         return BarStatement(text, text, 99, "bold $text on $primary-muted")
     # What searches would go by means nothing while nothing is indexed.
-    empty = not facts.chunks and facts.on_disk
+    empty = not facts.status.chunks and facts.status.freshness.total
     if facts.mode in ("keywords only", "vectors only") and not empty:
         word = wording.mode(facts.mode)
         return BarStatement(f" {word} ", f" {word} ", 99, "bold $text on $warning-muted")
     if _stale(facts):
-        text = f" STALE  {plural(len(facts.pending), 'file')} changed, r indexes "
+        text = f" STALE  {plural(len(facts.status.freshness.pending), 'file')} changed, r indexes "
         return BarStatement(text, text, 99, "bold $text on $warning-muted")
     if empty:
         return BarStatement(" NOTHING INDEXED ", " NOTHING INDEXED ", 99, "bold $text on $warning-muted")

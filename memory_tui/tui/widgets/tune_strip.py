@@ -15,22 +15,13 @@ from textual.widget import Widget
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
-from memory_tui.core.settings import Scalar
+from memory_tui.core.settings import TUNE_KEYS, Scalar
 from memory_tui.tui.draw import fit
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.tuning import SHORT, Dial, Tuning, describe, dials, slider, weighing
+from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, weighing
 
 PACKED_SLIDER = 21
 """Cells of the scale of the knob under the cursor, after a blank."""
-_SECOND = (
-    "query.hybrid.enabled",
-    "query.hybrid.mmr.lambda",
-    "query.hybrid.candidateMultiplier",
-    "recency.weight",
-    "dateBoost",
-    "date",
-)
-"""Knobs that a strip of one line leaves out while they are as the app was opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +62,14 @@ def _worth_showing(dial: Dial, *, tight: bool) -> bool:
     """Whether a strip of one line has room for a knob that is not in focus."""
     if dial.changed or dial.knob.key == "profile":
         return not dial.ignored
-    return not (tight or dial.ignored or dial.knob.key in _SECOND)
+    return not (tight or dial.ignored or dial.knob.second)
 
 
 def _part(dial: Dial, typed: str, *, here: bool) -> Content:
     value = f"{typed}_" if typed else dial.shown
     style = "reverse" if here else "$faint" if dial.ignored else "bold $text-accent" if dial.changed else ""
     counts = f"→{dial.counts}" if dial.counts and not typed else ""
-    return Content.styled(f"{SHORT[dial.knob.key]} {value}{'*' if dial.changed else ''}{counts}".strip(), style)
+    return Content.styled(f"{dial.knob.short} {value}{'*' if dial.changed else ''}{counts}".strip(), style)
 
 
 def explained(dial: Dial, width: int) -> Content:
@@ -352,14 +343,14 @@ class TuneStrip(Widget, can_focus=True):
         return max(1, (self.content_size.width + 1) // CELL)
 
     def _rows(self) -> int:
-        return -(-len(SHORT) // self._columns())
+        return -(-(len(TUNE_KEYS) + 1) // self._columns())
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """One to four lines where the screen is low, else as many as the grid has rows, and one for the metrics."""
         del container, viewport
         if self._packed:
             return (3 if self.has_focus else 1) + self._known
-        return -(-len(SHORT) // max(1, (width + 1) // CELL)) + 1
+        return -(-(len(TUNE_KEYS) + 1) // max(1, (width + 1) // CELL)) + 1
 
     def render(self) -> Content:
         """The strip at its size."""

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from memory_tui.core.sanitize import one_line, safe
+from memory_tui.inbox.checks import BY_KIND
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
 from memory_tui.tui.judging import JobProgress
@@ -22,25 +23,15 @@ from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
-    from memory_tui.inbox.entries import Action, Kind, Place, Suggestion
+    from memory_tui.inbox.checks import Severity
+    from memory_tui.inbox.entries import Action, Passage, Suggestion
 
-SIGNS: Mapping[Kind, tuple[str, str]] = MappingProxyType(
-    {
-        "secret": ("!", "bad"),
-        "bad date": ("?", "warn"),
-        "exact duplicate": ("=", "warn"),
-        "near duplicate": ("≈", "warn"),
-        "paraphrase": ("~", "muted"),
-        "stale date": ("†", "warn"),
-        "dead path": ("∅", "warn"),
-        "over budget": ("↓", "warn"),
-        "junk": ("#", "warn"),
-        "never recalled": ("○", "muted"),
-    }
+SIGNS: Mapping[Severity, tuple[str, str]] = MappingProxyType(
+    {"danger": ("!", "bad"), "warning": ("?", "warn"), "hint": ("○", "muted")}
 )
-"""The sign of each kind and its style; the words of the kind always stand with it."""
+"""The sign of each severity and its style; the words of the check always stand with it."""
 
 KEYS: Mapping[Action, str] = MappingProxyType(
     {
@@ -115,9 +106,7 @@ def put_off(until: float) -> str:
 
 def title(shown: Shown | None) -> str:
     """What the frame says: the kind in words."""
-    from memory_tui.inbox.entries import TITLES
-
-    return "Before and after" if shown is None else f"Before and after: {TITLES[shown.suggestion.kind]}"
+    return "Before and after" if shown is None else f"Before and after: {BY_KIND[shown.suggestion.kind].title}"
 
 
 def written(shown: Shown, width: int) -> Sequence[Line]:
@@ -147,7 +136,7 @@ def _texts(shown: Shown, width: int) -> Iterator[Line]:
         yield from _place(one.other, width, "that", said=one.kind != "exact duplicate")
 
 
-def _place(place: Place, width: int, which: str, *, said: bool) -> Iterator[Line]:
+def _place(place: Passage, width: int, which: str, *, said: bool) -> Iterator[Line]:
     label = f" {which} " if which else " "
     key: Hashable = ("place", place.path, place.first, place.last)
     yield [(label, "muted"), (fit_path(safe(str(place)), width - len(label) - 1), "link")], key
@@ -280,7 +269,7 @@ def _masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:
     return Planned(change, diff.masked_lines(change), effect)
 
 
-def applied(engine: Engine, change: Change) -> Done:
+def applied(engine: Engine, change: Change) -> AppliedChange:
     """Make `change`. Raises EditRefused where somebody changed the same lines meanwhile, and keeps no draft of it."""
     from memory_tui.core.errors import EditRefused
     from memory_tui.curate.changes import Conflict
@@ -308,7 +297,7 @@ def decided(engine: Engine, one: Suggestion, days: float) -> DecisionRecord:
 
 def taken_back(
     engine: Engine, since: float, last: DecisionRecord | None, before: float
-) -> Done | Planned | DecisionRecord:
+) -> AppliedChange | Planned | DecisionRecord:
     """Take back what was done last: the decision `last`, before which it was put off until `before`, or a change.
 
     A change that was made before `since` is only planned, so that nobody is surprised by it. Raises EditRefused.
@@ -325,7 +314,7 @@ def taken_back(
     return stepped(engine, "undo", since)
 
 
-def stepped(engine: Engine, kind: str, since: float) -> Done | Planned:
+def stepped(engine: Engine, kind: str, since: float) -> AppliedChange | Planned:
     """Take the last change back ("undo") or make it again ("redo"); one made before `since` is only planned."""
     if note_changes.begun_since(engine, kind, since):
         return note_changes.step(engine, kind)
@@ -364,15 +353,13 @@ class Suggestions(RowList):
         return next((one.id for one in order if not isinstance(one, tuple) and one.id in known), None)
 
     def _grouped(self, found: Sequence[Suggestion]) -> Iterable[Piece | Suggestion]:
-        from memory_tui.inbox.entries import TITLES
-
         by_kind: dict[str, list[Suggestion]] = {}
         for one in found:
             by_kind.setdefault("" if one.id in self.hidden else one.kind, []).append(one)
-        for kind, title in TITLES.items():
+        for kind, check in BY_KIND.items():
             if group := by_kind.get(kind):
-                sign, style = SIGNS[kind]
-                yield f" {sign} {title}: {len(group):,}", style
+                sign, style = SIGNS[check.severity]
+                yield f" {sign} {check.title}: {len(group):,}", style
                 yield from group
         if rest := by_kind.get(""):
             yield f" z kept or put off: {len(rest):,}", "muted"
@@ -403,7 +390,7 @@ class Suggestions(RowList):
         one = self._rows[row]
         if isinstance(one, tuple):
             return [(("" if line == 0 else " ") + wrapped(one[0], width - 2)[line], one[1])]
-        sign, style = SIGNS[one.kind]
+        sign, style = SIGNS[BY_KIND[one.kind].severity]
         reason = put_off(self.hidden[one.id]) if one.id in self.hidden else one.reason
         if line:
             return [(fit(f"     {one_line(reason)}", width), "muted")]

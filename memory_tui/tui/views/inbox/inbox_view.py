@@ -16,10 +16,11 @@ from textual.widget import Widget
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.action import refusal
-from memory_tui.tui.draw import Piece, plural
+from memory_tui.tui.draw import Piece
 from memory_tui.tui.judging import REST, JobProgress
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.dialogs import Planned, Preview
@@ -43,9 +44,9 @@ from memory_tui.tui.workers import stop, task
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
-    from memory_tui.inbox.entries import Action, Kind, Suggestion
+    from memory_tui.inbox.entries import Action, Suggestion
 
 SHARE = 10.0
 """Looking again by itself waits this many times as long as the last look took: the machine has other things to do."""
@@ -74,7 +75,7 @@ class InboxView(View):
         self._progress = ""
         self._problem = ""
         self._timer: Timer | None = None
-        self.kind: Kind | None = None
+        self.kind: str | None = None
         self.all = False
         self._resting = False
         self._shown: Shown | None = None
@@ -195,13 +196,13 @@ class InboxView(View):
         self.update_hints()
 
     def _entitle(self) -> None:
-        from memory_tui.inbox.entries import TITLES
+        from memory_tui.inbox.checks import BY_KIND
 
         count = len(self.open)
         words = f"Inbox: {count:,} to look at" if self._known else "Inbox"
         if self.kind is not None:
             some = sum(one.kind == self.kind for one in self.open)
-            words = f"Inbox: {some:,} of {count:,}, {TITLES[self.kind]}"
+            words = f"Inbox: {some:,} of {count:,}, {BY_KIND[self.kind].title}"
         said = "esc shows all kinds" if self.kind is not None else ""
         if self._found.hidden and not self.all:
             said = said or f"{len(self._found.hidden):,} kept or put off: z"
@@ -210,7 +211,7 @@ class InboxView(View):
 
     def _sentences(self, listed: Sequence[Suggestion]) -> list[Piece]:
         """What stands where no suggestion does."""
-        from memory_tui.inbox.entries import TITLES
+        from memory_tui.inbox.checks import BY_KIND
 
         if self._problem:
             return [("", ""), (f" {one_line(self._problem)}", "bad")]
@@ -226,7 +227,7 @@ class InboxView(View):
             (" Nothing needs to be looked at.", "good"),
             ("", ""),
             (" Looked for:", "muted"),
-            *((f"   {title}", "muted") for title in TITLES.values()),
+            *((f"   {check.title}", "muted") for check in BY_KIND.values()),
         ]
 
     def drop(self, one: Suggestion) -> None:
@@ -326,11 +327,11 @@ class InboxView(View):
 
     def do_filter(self) -> None:
         """Choose one kind."""
-        from memory_tui.inbox.entries import TITLES
+        from memory_tui.inbox.checks import BY_KIND
         from memory_tui.tui.views.dialogs import Picker
 
-        counts = {kind: sum(one.kind == kind for one in self.open) for kind in TITLES}
-        names = {f"{TITLES[kind]}: {count:,}": kind for kind, count in counts.items() if count}
+        counts = {kind: sum(one.kind == kind for one in self.open) for kind in BY_KIND}
+        names = {f"{BY_KIND[kind].title}: {count:,}": kind for kind, count in counts.items() if count}
 
         def chosen(name: str | None) -> None:
             if name is not None:
@@ -506,7 +507,7 @@ class InboxActions(Part):
     async def _step(self, kind: str) -> None:
         self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
 
-    def _stepped(self, kind: str, outcome: Done | Planned | DecisionRecord) -> None:
+    def _stepped(self, kind: str, outcome: AppliedChange | Planned | DecisionRecord) -> None:
         def answered(answer: str | None) -> None:
             if answer == "yes":
                 self._step(kind)

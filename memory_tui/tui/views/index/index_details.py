@@ -13,8 +13,9 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.draw import Piece, fit, plural
+from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.index_lists import home
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from memory_tui.doctor.check import Result
     from memory_tui.engine.costs import Estimate
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import Status, Writing
+    from memory_tui.engine.status import Status, WriterProcess
     from memory_tui.openclaw.sessions import Nearness
     from memory_tui.recalls.recall_log import Log, RecallEntry
     from memory_tui.recalls.rerun import Rerun
@@ -253,7 +254,7 @@ def _storage(found: Storage, width: int) -> list[Line]:
     return written
 
 
-def _who(what: str, writing: Writing | None) -> str:
+def _who(what: str, writing: WriterProcess | None) -> str:
     if writing is None:
         return f"{what} nobody at the moment."
     since = time.strftime("%H:%M:%S", time.localtime(writing.since))

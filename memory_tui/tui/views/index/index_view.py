@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event
-from memory_tui.tui.draw import plural
+from memory_tui.core.formatting import plural
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View
@@ -118,7 +118,7 @@ class IndexView(View):
 
         cost = await self.home.jobs.attempt(lambda engine: engine.providers.estimate())
         told = f" The cost is unknown: {cost.message}" if isinstance(cost, MemoryTuiError) else _cost_of(cost)
-        files = self.home.facts.on_disk if self.home.facts else 0
+        files = self.home.facts.status.freshness.total if self.home.facts else 0
         self.app.push_screen(
             Confirm(
                 "Index everything anew",

@@ -12,8 +12,9 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui.draw import Piece, fit, fit_path, plural, wrapped
+from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.index_lists import Statements, home
@@ -23,7 +24,7 @@ from memory_tui.tui.workers import task
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.openclaw.compare import FileComparison, IndexComparison
-    from memory_tui.openclaw.host_index import TheirProblem
+    from memory_tui.openclaw.host_index import HostProblem
 
 SIGNS: Mapping[str, tuple[str, str, str]] = {
     "missing": ("○", "missing", "bad"),
@@ -134,7 +135,7 @@ class ComparedFiles(RowList):
         ]
 
 
-def _compare(engine: Engine) -> IndexComparison | TheirProblem:
+def _compare(engine: Engine) -> IndexComparison | HostProblem:
     from memory_tui.openclaw.compare import compare_configured
 
     return compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
@@ -175,7 +176,7 @@ class CompareView(View):
         files.turn()
         self.say("Every file is listed." if files.everything else "Only files that differ are listed.")
 
-    def _show(self, value: IndexComparison | TheirProblem) -> None:
+    def _show(self, value: IndexComparison | HostProblem) -> None:
         from memory_tui.render import as_text
 
         whole, files = self.query_one(Statements), self.query_one(ComparedFiles)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.binding import BindingType
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.draw import plural
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.index.index_details import Listing
 from memory_tui.tui.views.view import View, sentence_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status
-    from memory_tui.providers.chain_member import LinkState
+    from memory_tui.providers.chain_member import MemberState
 
 STATES: Mapping[str, tuple[str, str]] = {
     "in use": ("✓", "good"),
@@ -41,7 +41,7 @@ class ProvidersListing:
     """What the view shows, gathered in one go."""
 
     status: Status
-    proposal: LinkState | None
+    proposal: MemberState | None
     forecast: Forecast | None
     agreements: tuple[Agreement, ...]
 
@@ -97,7 +97,7 @@ class ProvidersView(View):
         self.say("The provider answered." if self._tried["ok"] else "The provider did not answer as it should.")
         self.listing.show()
 
-    def _link(self) -> LinkState | None:
+    def _link(self) -> MemberState | None:
         found, key = self.listing.found, self.listing.rows.key
         links = found.status.links if found is not None else ()
         return next((link for link in links if link.name == key), None)
@@ -155,7 +155,7 @@ class ProvidersView(View):
         written += text(one_line(status.who.sentence), width, "" if status.who.fine else "warn")
         for link in status.links:
             written += _link(link, width)
-        kept, hits = status.cache["entries"], status.cache.get("hits", 0)
+        kept, hits = status.cache.entries, status.cache.hits
         written += text(f"Cache: {kept:,} vectors kept, {hits:,} found so far.", width, "muted")
         if self._tried is not None:
             written += [*text("", width), *text("One real call", width, "head"), *_trial(self._tried, width)]
@@ -181,7 +181,7 @@ def _gathered(engine: Engine) -> ProvidersListing:
     )
 
 
-def _link(link: LinkState, width: int) -> list[Line]:
+def _link(link: MemberState, width: int) -> list[Line]:
     glyph, style = STATES[link.state]
     where = f" at {one_line(link.host)}" if link.host else ""
     model = f", {one_line(link.model)}" if link.model else ""

@@ -72,7 +72,7 @@ class BrowseView(View):
             self.pane.reader.say(
                 f"There are no notes in {self.home.workspace_name}/ yet.",
                 "Write MEMORY.md or memory/YYYY-MM-DD.md there; it appears here by itself."
-                if facts.watching
+                if facts.status.watching
                 else "Write MEMORY.md or memory/YYYY-MM-DD.md there, then press r.",
             )
             self._wanted = None

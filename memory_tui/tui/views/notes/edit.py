@@ -18,9 +18,10 @@ from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import number
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
-from memory_tui.tui.draw import Piece, fit, fit_path, number
+from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_changes import Draft, visible
 from memory_tui.tui.views.dialogs import Confirm
@@ -30,7 +31,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.curate.journal import Typing
     from memory_tui.curate.what_if import Effect, Move
     from memory_tui.engine.engine import Engine
@@ -368,12 +369,12 @@ class EditView(View):
         if engine is not None:
             self.home.jobs.report(lambda: note_changes.forgotten(engine, draft))
 
-    def _write(self, work: Callable[[Engine], Done]) -> None:
+    def _write(self, work: Callable[[Engine], AppliedChange]) -> None:
         self._writing = True
         self._wait_for(work)
 
     @task("write", exclusive=False)
-    async def _wait_for(self, work: Callable[[Engine], Done]) -> None:
+    async def _wait_for(self, work: Callable[[Engine], AppliedChange]) -> None:
         done = await self.home.jobs.attempt(work, write=True)
         self._writing = False
         if isinstance(done, MemoryTuiError):

@@ -16,8 +16,10 @@ from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from memory_tui.curate.changes import Change, Conflict
-    from memory_tui.curate.curator import Done
+    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
 
 ARCHIVE_DAYS = 90
@@ -35,7 +37,7 @@ _VERBS = {
 }
 
 
-def also(done: Done) -> str:
+def also(done: AppliedChange) -> str:
     """The sentence that tells of others' changes which are in the notes too, empty without any."""
     return f"Others' changes of {one_line(', '.join(done.merged))} were kept too. " if done.merged else ""
 
@@ -87,22 +89,22 @@ class NoteActions(Part):
     async def _resolve(self, conflict: Conflict, data: bytes) -> None:
         self._made(await self.home.jobs.write(partial(note_changes.resolved, conflict=conflict, data=data)))
 
-    def _made(self, done: Done) -> None:
+    def _made(self, done: AppliedChange) -> None:
         self.view.say(f"{one_line(done.change.title)}: done. {also(done)}u takes it back.")
         self._pane.reader.drop_selection()
         self.home.jobs.refresh()
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
-    def _lines(self) -> tuple[str, int, int | None] | None:
-        """The marked lines, or the item under the cursor; None where no line is under the cursor."""
+    def _lines(self) -> tuple[str, int, int | None, Sequence[str]] | None:
+        """The marked lines, or the item under the cursor, of all lines as they are shown; None where there are none."""
         page = self._pane.reader.page
         if page is None or self.view.focused is not self._pane.reader:
             self.view.say("Go to the lines first: tab leads to the reader.")
             return None
         if self._pane.reader.selecting:
-            return page.path, *self._pane.reader.selected_lines
-        return page.path, self._pane.reader.cursor + 1, None
+            return page.path, *self._pane.reader.selected_lines, page.lines
+        return page.path, self._pane.reader.cursor + 1, None, page.lines
 
     def do_promote(self) -> None:
         """Copy lines to the curated note."""
@@ -171,7 +173,7 @@ class NoteActions(Part):
             return
         lines = self._lines()
         if lines is not None:
-            self.propose(lambda curator: curator.plan.trash_lines(curator.plan.spot(*lines)))
+            self.propose(lambda curator: curator.plan.trash_lines(note_changes.spot_of(curator.plan, *lines)))
 
     # --- notes ---------------------------------------------------------------------------------------------------
 
@@ -217,7 +219,7 @@ class NoteActions(Part):
         """At once for a change of this session; an older one is shown first."""
         since = self.home.started
 
-        def work(engine: Engine) -> Done | Planned:
+        def work(engine: Engine) -> AppliedChange | Planned:
             if note_changes.begun_since(engine, kind, since):
                 return note_changes.step(engine, kind)
             return note_changes.stepped(engine, kind)
@@ -236,7 +238,7 @@ class NoteActions(Part):
     async def _step(self, kind: str) -> None:
         self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
 
-    def _stepped(self, kind: str, done: Done) -> None:
+    def _stepped(self, kind: str, done: AppliedChange) -> None:
         way = "ctrl+r makes it again" if kind == "undo" else "u takes it back"
         self.view.say(f"{one_line(done.change.title)}. {also(done)}{way}.")
         self.home.jobs.refresh()

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.tui import note_info
-from memory_tui.tui.note_page import MOST, Match, Page, find_in, head_of, make_page
+from memory_tui.tui.note_page import MOST, Match, Page, find_in, head_of, line_after, make_page
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.widgets.file_tree import state_word
@@ -106,7 +106,9 @@ class NotePane(Part):
     def _show(self, page: Page) -> None:
         reader = self.reader
         same = reader.page is not None and reader.page.path == page.path
-        line = reader.cursor + 1 if same and self._line is None and self._cited is None else self._line
+        line = self._line
+        if reader.page is not None and same and line is None and self._cited is None:
+            line = line_after(reader.page.lines, page.lines, reader.cursor + 1) if page.whole else reader.cursor + 1
         reader.show(page, self._cited, line=line)
         if page.whole:
             self._line = self._cited = None
@@ -118,8 +120,10 @@ class NotePane(Part):
         self.update_hints()
 
     def _wait_for(self, page: Page) -> bool:
-        """Whether the line to go to is not in the head of a long note."""
+        """Whether the line to go to, or the one under the cursor, is not in the head of a long note."""
         line = self._line or (self._cited[1] if self._cited else 0)
+        if not line and self.reader.page is not None and self.reader.page.path == page.path:
+            line = self.reader.cursor + 1
         return not page.whole and line > len(page.lines)
 
     def _describe(self, page: Page) -> None:

@@ -12,12 +12,13 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import BY_KEY
 from memory_tui.explain import wording
 from memory_tui.explain.wording import turn
 from memory_tui.tui import draw
-from memory_tui.tui.draw import Piece, fit, fit_path, plural
+from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.judging import Faded, JobProgress, Noise, find_fading, measure_noise, search_knobs
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import dated, stepped

@@ -20,11 +20,12 @@ from textual.widgets import Button, Static
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import Scalar
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.tui import judging as desks
-from memory_tui.tui.draw import Piece, fit, fit_path, plural
+from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.judging import Desk, JobProgress
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import OPENED, Answer, Tuning, changes, summary
@@ -36,7 +37,7 @@ from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.tune.evaluate import Case, Change
+    from memory_tui.tune.evaluate import Case, QueryChange
     from memory_tui.tune.judgments import Notebook, Query
 
     NotebookChange = Callable[[Notebook], Notebook]
@@ -432,7 +433,7 @@ class BookView(View):
         head: list[Piece] = [(" " * MARKS, ""), *((fit(short, column), "muted") for short in desks.SHORT.values())]
         return [(head, None), *(self._row(query, changes.get(query.text), width, column) for query in queries)]
 
-    def _row(self, query: Query, change: Change | None, width: int, column: int) -> Line:
+    def _row(self, query: Query, change: QueryChange | None, width: int, column: int) -> Line:
         marks = "no answer" if query.unanswerable else plural(len(query.labels), "mark") if query.labels else "-"
         pieces: list[Piece] = [(f" {fit(marks, MARKS - 1)}", "muted")]
         for name in desks.SHORT:

@@ -16,7 +16,7 @@ from memory_tui.tui.widgets.rowlist import Line, text
 from memory_tui.tui.workers import Tell, task
 
 if TYPE_CHECKING:
-    from memory_tui.config.config_write import Written
+    from memory_tui.config.config_write import ConfigWrite
     from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
     from memory_tui.tui.home import Home
@@ -127,7 +127,7 @@ class ConfigWriter(Part):
         name = patch.target.name
         values = {change.key: change.after for change in patch.changes}
 
-        def work(engine: Engine) -> tuple[Written, ...]:
+        def work(engine: Engine) -> tuple[ConfigWrite, ...]:
             files = patch.write()
             engine.reread()
             return files
