@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
+from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.message import Message
 from textual.worker import Worker
@@ -96,16 +97,23 @@ def task(
     ) -> Callable[Concatenate[S, P], None]:
         @wraps(method)
         def start(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+            node = node_of(self)
+
             async def guarded() -> None:
                 try:
                     await method(self, *args, **kwargs)
                 except Cancelled:
                     return
                 except MemoryTuiError as error:
-                    self.refused(error)
-                self.update_hints()
+                    if alive(node):
+                        self.refused(error)
+                except NoMatches:
+                    # A view that is being left has no panes any more, and nobody sees what a task would show there.
+                    if alive(node):
+                        raise
+                if alive(node):
+                    self.update_hints()
 
-            node: DOMNode = node_of(self)
             _started: Worker[None] = node.run_worker(guarded, group=group, exclusive=exclusive)
 
         return cast("Callable[Concatenate[S, P], None]", start)
@@ -116,6 +124,11 @@ def task(
 def node_of(owner: object) -> DOMNode:
     """The node whose tasks end with it: the owner itself, or the view of which it is a part."""
     return owner if isinstance(owner, DOMNode) else cast("DOMNode", owner.view)  # type: ignore[attr-defined]
+
+
+def alive(node: DOMNode) -> bool:
+    """Whether a node still has its panes; they go before its tasks end."""
+    return node.is_dom_root or (node.is_attached and not node._pruning)
 
 
 def stop(owner: object, group: str) -> None:

@@ -20,6 +20,7 @@ from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import brought
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.status_bars import KeyHints, TooSmall, TruthBar
+from memory_tui.tui.workers import alive
 
 if TYPE_CHECKING:
     from memory_tui.core.errors import MemoryTuiError
@@ -284,7 +285,7 @@ class View(Screen[None]):
 
     def update_hints(self) -> None:
         """Bring the key hints up to date."""
-        if self.is_mounted:
+        if self.is_mounted and alive(self):
             self.query_one(KeyHints).show(self.places(), self.context())
 
     def say(self, sentence: str) -> None:

@@ -106,13 +106,17 @@ class RowList(ScrollView, can_focus=True):
         self._measure()
         found = None if keep is None else self.row_of(keep)
         if found is None:
-            found = next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
+            found = self.first_row()
         moved = found != self.cursor
         self.set_reactive(RowList.cursor, found)
         self.show_cursor()
         self.redraw()
         if moved or keep is None:
             self.post_message(self.Moved(self))
+
+    def first_row(self) -> int:
+        """The first row on which the cursor may stand; -1 where there is none."""
+        return next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
 
     def redraw(self) -> None:
         """Draw the rows, which are other ones now."""

@@ -35,6 +35,8 @@ class WhyPane(RowList):
         self.subject: Subject | None = None
         self.depth = 0
         self._rows: Sequence[Keyed] = ()
+        self._stands = False
+        """Whether the cursor stood on a change."""
         self._before: tuple[int, int, Sequence[Keyed]] = (0, -1, ())
         """The width, the cursor and the rows before they were laid out last."""
         self._said = EMPTY
@@ -50,10 +52,12 @@ class WhyPane(RowList):
 
     def rows_changed(self, keep: Hashable = None) -> None:
         """The cursor stays on its change; without focus there is none."""
-        super().rows_changed(keep)
-        if self.cursor >= 0 and (keep is None or not self.has_focus):
-            self.set_reactive(RowList.cursor, -1)
-            self.refresh()
+        self._stands = keep is not None and self.has_focus
+        super().rows_changed(keep if self._stands else None)
+
+    def first_row(self) -> int:
+        """No row, unless the cursor stood on a change that is gone."""
+        return super().first_row() if self._stands else -1
 
     def redraw(self) -> None:
         """Draw the lines that say something else than before."""
