@@ -259,7 +259,7 @@ def _saved(
     if not content:
         return None, ""
     found, why = session_note.ask(content)
-    ended = session_note.Ended(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
+    ended = session_note.EndedSession(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
     return session_note.save(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 

@@ -24,8 +24,8 @@ from memory_tui import __version__
 from memory_tui.core import jsstring, stop_signals
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
-from memory_tui.mcp import protocol
-from memory_tui.mcp.protocol import Caller, Connection, Method, Offer, Refusal
+from memory_tui.mcp import dispatch
+from memory_tui.mcp.dispatch import Caller, Connection, Method, Offer, Refusal
 from memory_tui.mcp.schemas import UNTRUSTED, recorded
 from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
 from memory_tui.openclaw.prompt import GET, SEARCH
@@ -110,12 +110,12 @@ class Handlers:
     async def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Both tools."""
         del caller
-        protocol.only_page(params)
+        dispatch.only_page(params)
         return {"tools": tools()}
 
     async def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
-        name, given = protocol.text(params, "name"), protocol.members(params, "arguments")
+        name, given = dispatch.text(params, "name"), dispatch.members(params, "arguments")
         session = caller.meta.get(SESSION_KEY, "")
         key = session if isinstance(session, str) else ""
         runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
@@ -135,7 +135,7 @@ class Handlers:
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
-            protocol.report_fault()
+            dispatch.report_fault()
             return _failed(f"memory-tui failed inside: {type(error).__name__}.")
         finally:
             if reporting is not None:
@@ -144,7 +144,7 @@ class Handlers:
     async def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The notes, a page at a time."""
         del caller
-        cursor = protocol.optional_text(params, "cursor")
+        cursor = dispatch.optional_text(params, "cursor")
         from memory_tui.mcp import resources
 
         found, following = await self._in_thread(lambda _: resources.page(self.host.memory(), cursor))
@@ -154,7 +154,7 @@ class Handlers:
     async def list_templates(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """How the URI of a note is made."""
         del caller
-        protocol.only_page(params)
+        dispatch.only_page(params)
         made = {
             "name": "note",
             "uriTemplate": "memory:{+path}",
@@ -166,7 +166,7 @@ class Handlers:
     async def read_resource(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The text of a note."""
         del caller
-        address = protocol.text(params, "uri")
+        address = dispatch.text(params, "uri")
         from memory_tui.mcp import resources
 
         text = await self._in_thread(lambda _: resources.text(self.host.memory(), address))
@@ -176,17 +176,17 @@ class Handlers:
     async def list_prompts(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The rule of recall."""
         del caller
-        protocol.only_page(params)
+        dispatch.only_page(params)
         question = {"name": "question", "description": "What to answer from memory."}
         return {"prompts": [{"name": RECALL, "title": "Recall", "description": _RULE, "arguments": [question]}]}
 
     async def get_prompt(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The rule of recall, with a question where one is given."""
         del caller
-        name, given = protocol.text(params, "name"), protocol.members(params, "arguments")
+        name, given = dispatch.text(params, "name"), dispatch.members(params, "arguments")
         if name != RECALL:
             raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:100]}", {"prompts": [RECALL]})
-        question = (protocol.optional_text(given, "question") or "").strip()
+        question = (dispatch.optional_text(given, "question") or "").strip()
         rule = self.host.rule(await self._in_thread(lambda _: self.host.citations()))
         text = jsstring.well_formed(f"{rule}\n\n{question}" if question else rule)
         return {"description": _RULE, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]}

@@ -46,7 +46,7 @@ class Notification:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class InvalidMessage:
     """A line, or a part of one, that is no message: the error that answers it."""
 
     code: int
@@ -54,7 +54,7 @@ class Rejected:
     id: Id | None = None
 
 
-Message = Request | Notification | Rejected
+Message = Request | Notification | InvalidMessage
 
 
 # --- what a line says ----------------------------------------------------------------------------------------------
@@ -68,35 +68,37 @@ def read_line(line: bytes) -> Message | list[Message] | None:
     try:
         value = json.loads(text)
     except RecursionError:
-        return Rejected(INVALID_REQUEST, "Invalid request: it is nested too deeply.", _id_in(text))
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: it is nested too deeply.", _id_in(text))
     except ValueError:
-        return Rejected(PARSE_ERROR, "Parse error: not JSON.", _id_in(text) if text.rstrip().endswith("}") else None)
+        return InvalidMessage(
+            PARSE_ERROR, "Parse error: not JSON.", _id_in(text) if text.rstrip().endswith("}") else None
+        )
     if "\\u" in text:
         value = _well_formed(value)
     if isinstance(value, list) and value:
         return [message for member in value if (message := _message(member)) is not None]
     found = _message(value)
     if isinstance(found, Notification) and not found.method.startswith(_NOTIFICATIONS):
-        return Rejected(INVALID_REQUEST, _NO_ID)
+        return InvalidMessage(INVALID_REQUEST, _NO_ID)
     return found
 
 
 def _message(value: object) -> Message | None:
     """`value` as a message; None for an answer."""
     if not isinstance(value, dict):
-        return Rejected(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.")
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.")
     asked = value.get("id")
     known = asked if _is_id(asked) else None
     method, params = value.get("method"), value.get("params")
     if value.get("jsonrpc") != "2.0" or not (params is None or isinstance(params, dict)):
-        return Rejected(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.", known)
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.", known)
     if method is None and ("result" in value or "error" in value):
         return None
     if not isinstance(method, str):
-        return Rejected(INVALID_REQUEST, "Invalid request: it names no method.", known)
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: it names no method.", known)
     if known is not None:
         return Request(known, method, params or {})
-    return Rejected(INVALID_REQUEST, _NO_ID) if "id" in value else Notification(method, params or {})
+    return InvalidMessage(INVALID_REQUEST, _NO_ID) if "id" in value else Notification(method, params or {})
 
 
 def _is_id(value: object) -> bool:

@@ -40,7 +40,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedSession:
     """A session that ended: when (aware), and who it was; `reason` is what ended it."""
 
     at: dt.datetime
@@ -92,7 +92,7 @@ def slug_of(answer: str) -> str:
     return re.sub(r"-+", "-", re.sub(r"[^a-z0-9-]", "-", answer.strip().lower())).strip("-")[:30].strip("-")
 
 
-def note(ended: Ended, content: str) -> str:
+def note(ended: EndedSession, content: str) -> str:
     """The text of the note."""
     zone = ended.at.tzname() or "UTC"
     lines = [
@@ -108,7 +108,7 @@ def note(ended: Ended, content: str) -> str:
     return "\n".join(lines)
 
 
-def save(workspace: Path, ended: Ended, content: str, slug: str) -> Path:
+def save(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
     """Write the note under a name that is free. Raises MemoryTuiError."""
     folder = workspace / "memory"
     name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"

@@ -321,7 +321,7 @@ def _typing(folder: Path) -> journal.Typing:
 
 
 def _session(folder: Path) -> object:
-    ended = session_note.Ended(dt.datetime.fromtimestamp(NOW, dt.UTC))
+    ended = session_note.EndedSession(dt.datetime.fromtimestamp(NOW, dt.UTC))
     return session_note.save(folder, ended, "user: hello", "hello")
 
 

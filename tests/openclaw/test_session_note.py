@@ -17,7 +17,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.hosts import claude_code
 from memory_tui.openclaw import prompt, session_note
-from memory_tui.openclaw.session_note import Ended, Message
+from memory_tui.openclaw.session_note import EndedSession, Message
 
 pytest_plugins = ["tests.support.config"]
 
@@ -144,15 +144,15 @@ def test_slugs_are_safe_file_names(answer: str, expected: str) -> None:
 
 def test_the_note_is_as_documented(tmp_path: Path) -> None:
     at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
-    path = session_note.save(tmp_path, Ended(at, "agent:main:main", "abc", "/new"), "user: hi", "hello")
+    path = session_note.save(tmp_path, EndedSession(at, "agent:main:main", "abc", "/new"), "user: hi", "hello")
     assert path == tmp_path / "memory/2026-03-14-hello.md"
     assert path.read_text() == (
         "# Session: 2026-03-14 09:05:33 UTC\n\n- **Session Key**: agent:main:main\n- **Session ID**: abc\n"
         "- **Reason**: /new\n\n## Conversation Summary\n\nuser: hi\n"
     )
-    again = session_note.save(tmp_path, Ended(at), "", "hello")
+    again = session_note.save(tmp_path, EndedSession(at), "", "hello")
     assert again.name == "2026-03-14-hello-2.md"
-    assert session_note.save(tmp_path, Ended(at), "x", "").name == "2026-03-14-0905.md"
+    assert session_note.save(tmp_path, EndedSession(at), "x", "").name == "2026-03-14-0905.md"
     assert sorted(p.name for p in (tmp_path / "memory").iterdir()) == [
         "2026-03-14-0905.md",
         "2026-03-14-hello-2.md",
@@ -163,7 +163,8 @@ def test_the_note_is_as_documented(tmp_path: Path) -> None:
 def test_many_hooks_at_once_overwrite_nothing(tmp_path: Path) -> None:
     at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
     threads = [
-        threading.Thread(target=session_note.save, args=(tmp_path, Ended(at), f"user: {n}", "x")) for n in range(16)
+        threading.Thread(target=session_note.save, args=(tmp_path, EndedSession(at), f"user: {n}", "x"))
+        for n in range(16)
     ]
     for thread in threads:
         thread.start()

@@ -14,8 +14,8 @@ from mcp.shared.exceptions import MCPError
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.engine.engine import Engine
+from memory_tui.mcp.dispatch import Caller, Method, Refusal
 from memory_tui.mcp.host import ServedMemory, ServerOptions
-from memory_tui.mcp.protocol import Caller, Method, Refusal
 from memory_tui.mcp.server import Handlers
 from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS
 from memory_tui.plan import Options

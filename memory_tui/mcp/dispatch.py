@@ -144,16 +144,18 @@ class Connection:
                 self.send(wire.error(asked, INVALID_REQUEST, why))
             return
         batch = Batch({one.id for one in found if isinstance(one, wire.Request)})
-        batch.answers += [wire.error(one.id, one.code, one.message) for one in found if isinstance(one, wire.Rejected)]
+        batch.answers += [
+            wire.error(one.id, one.code, one.message) for one in found if isinstance(one, wire.InvalidMessage)
+        ]
         if not batch.waits and batch.answers:
             self.send(batch.answers)
         for one in found:
-            if not isinstance(one, wire.Rejected):
+            if not isinstance(one, wire.InvalidMessage):
                 self._take(one, batch)
 
     def _take(self, message: wire.Message, batch: Batch | None) -> None:
         match message:
-            case wire.Rejected():
+            case wire.InvalidMessage():
                 self.send(wire.error(message.id, message.code, message.message))
             case wire.Notification(method="notifications/cancelled"):
                 asked = message.params.get("requestId")

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from mcp_types import methods
 
 from memory_tui.engine.engine import Engine
-from memory_tui.mcp import protocol, wire
+from memory_tui.mcp import dispatch, wire
 from memory_tui.plan import Options
 from tests.support.mcp import Wire, end_all
 from tests.support.waiting import LONG
 
 CLIENT = {"name": "bare", "version": "1"}
-NEWER = protocol.STATELESS
+NEWER = dispatch.STATELESS
 ENVELOPE: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": NEWER,
     "io.modelcontextprotocol/clientInfo": CLIENT,
@@ -135,11 +135,11 @@ def judged(answer: dict[str, Any]) -> object:
     if "error" not in answer:
         return answer
     error = answer["error"]
-    acted_on = error.get("data") if error["code"] == protocol.UNSUPPORTED_VERSION else None
+    acted_on = error.get("data") if error["code"] == dispatch.UNSUPPORTED_VERSION else None
     return (answer["id"], error["code"], acted_on)
 
 
-@pytest.mark.parametrize("version", [*protocol.HANDSHAKES, "1999-01-01", NEWER])
+@pytest.mark.parametrize("version", [*dispatch.HANDSHAKES, "1999-01-01", NEWER])
 def test_clients_of_each_era_are_answered_as_by_the_sdk(version: str, places: tuple[str, str]) -> None:
     talk = stateless if version == NEWER else lambda server: handshake(server, version)
     found = []
@@ -179,7 +179,7 @@ def test_tools_are_listed_before_anything_is_imported_that_opens_a_memory() -> N
 import asyncio, json, sys
 from memory_tui.cli import main as cli
 from memory_tui.mcp import host, server
-from memory_tui.mcp.protocol import Connection
+from memory_tui.mcp.dispatch import Connection
 HEAVY = {"numpy", "apsw", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "textual", "tokenizers",
          "memory_tui.engine.engine", "memory_tui.search.rank", "memory_tui.explain.wording", "memory_tui.mcp.tools"}
 sent = []
@@ -199,7 +199,7 @@ print(json.dumps([len(sent), sorted(HEAVY & set(sys.modules))]))
 
 
 def test_the_sdk_is_no_part_of_the_program() -> None:
-    root = Path(protocol.__file__).parents[1]
+    root = Path(dispatch.__file__).parents[1]
     imports = ("import mcp", "from mcp", "import anyio", "from anyio")
     found = [
         path.name
@@ -231,7 +231,7 @@ def test_every_line_of_json_is_a_message_or_has_an_answer(value: object) -> None
             case wire.Request():
                 assert type(message.id) in (str, int)
                 assert isinstance(message.params, dict)
-            case wire.Rejected():
+            case wire.InvalidMessage():
                 assert message.code in (wire.INVALID_REQUEST, wire.PARSE_ERROR)
                 assert message.id is None or type(message.id) in (str, int)
 
@@ -239,7 +239,7 @@ def test_every_line_of_json_is_a_message_or_has_an_answer(value: object) -> None
 @given(st.binary(max_size=60))
 def test_every_line_of_bytes_is_read(line: bytes) -> None:
     found = wire.read_line(line)
-    assert found is None or isinstance(found, list | wire.Request | wire.Notification | wire.Rejected)
+    assert found is None or isinstance(found, list | wire.Request | wire.Notification | wire.InvalidMessage)
 
 
 @given(st.text(max_size=20), st.integers(min_value=-(2**63), max_value=2**70) | st.text(max_size=20))
@@ -248,7 +248,7 @@ def test_a_request_comes_through_as_it_was_written(method: str, asked: int | str
     assert wire.read_line(line) == wire.Request(asked, method, {"a": [method]})
     cut = line[: line.rindex(b",")] + b",oops}"
     broken = wire.read_line(cut)
-    assert isinstance(broken, wire.Rejected)
+    assert isinstance(broken, wire.InvalidMessage)
     assert (broken.code, broken.id) == (wire.PARSE_ERROR, asked)
 
 
