@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.config import keys, model, places, provider_accounts
+from memory_tui.config import keys, model, places, provider_accounts, release
 from memory_tui.config import load as configuration
 from memory_tui.config.model import Agent, Config, Problem
 from memory_tui.core import profiles
@@ -167,18 +167,25 @@ def choose(options: Options) -> Choices:
         raise SettingError(f"There is no provider {provider!r}.", f"Choose one of auto, {', '.join(registry.NAMES)}.")
     origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
     workspace = given or config.agent.workspace
+    settings = _compose(str(asked.value) if asked else "auto", config, own, chosen)
     return Choices(
         asked=options,
         config=config,
         workspace=workspace,
         own=own,
         chosen=chosen,
-        settings=_compose(str(asked.value) if asked else "auto", config, own, chosen),
+        settings=settings,
         provider=DEFAULT_PROVIDER if automatic else provider,
         provider_origin=origin,
         index=_home(options.index)
         if options.index
-        else _index_path(workspace, config.agent, DEFAULT_PROVIDER if automatic else provider, options.extra),
+        else _index_path(
+            workspace,
+            config.agent,
+            DEFAULT_PROVIDER if automatic else provider,
+            options.extra,
+            profiles.get(settings.word("profile")).chunking,
+        ),
     )
 
 
@@ -251,6 +258,7 @@ def _roots(choices: Choices) -> Roots:
         sources=sources or ["memory"],
         sessions=folder,
         archives=choices.settings.on("sessions.archives"),
+        chunking=profiles.get(choices.settings.word("profile")).chunking,
     )
 
 
@@ -264,10 +272,14 @@ def _own_rules(config: Config) -> dict[str, Value]:
 
 def _compose(name: str, config: Config, own: dict[str, Value], chosen: dict[str, Value]) -> Settings:
     """Settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
-    profile = profiles.meant(name, config.kind)
+    found = release.meant(name, config)
+    profile = found.profile
     # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
     mine = own if config.kind == "own" or profile == profiles.OWN else {}
     settings = profiles.compose(profile, config.values, {**mine, **chosen})
+    if found.reason:
+        concluded = Value(profile, f"auto: {found.reason}")
+        settings = Settings({**settings.values, "profile": concluded})
     tokens = settings.whole("chunking.tokens")
     if settings.whole("chunking.overlap") < tokens:
         return settings
@@ -291,10 +303,12 @@ def _home(index: str) -> Path:
         ) from None
 
 
-def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, ...]) -> Path:
+def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, ...], chunking: str) -> Path:
     """One index a workspace, agent and provider, in the user's cache folder; two names of one folder share it.
 
-    Each provider has its own, and so have `extra` notes, so that asking once in another way makes no index anew.
+    Each provider has its own, and so have `extra` notes and the rules of `chunking`, so that asking once in another way
+    makes no index anew. Chunks of two releases in one index would share a full-text table, whose bm25 then counts
+    every text twice and is that of neither.
     """
     import platformdirs
 
@@ -308,9 +322,12 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     return (
         folder
         / f"{name}{'' if agent.default else f'-{agent.id}'}-{key}"
-        / ("index.sqlite" if provider == DEFAULT_PROVIDER else f"index-{provider}.sqlite")
+        / f"index{'' if provider == DEFAULT_PROVIDER else f'-{provider}'}{_SUFFIX.get(chunking, '')}.sqlite"
     )
 
+
+_SUFFIX = {"2026.9": "-2026.9"}
+"""What the name of an index has that is cut by the rules of a release; those up to 2026.7 share one."""
 
 NAMED = "--provider"
 

@@ -185,7 +185,10 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--claude-code",), {"action": "store_true", "help": "also what Claude Code remembers of this project"}),
     (("--index",), {"metavar": "FILE", "help": "index file to use (default: in the user's cache folder)"}),
     (("--provider",), {"metavar": "NAME", "help": "builtin (default), none, or one that gets your notes, like openai"}),
-    (("--profile",), {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.3 or openclaw-2026.2"}),
+    (
+        ("--profile",),
+        {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.9, openclaw-2026.3 or openclaw-2026.2"},
+    ),
     (("--set",), {"metavar": "KEY=VALUE", "action": "append", "help": "change one setting; may be repeated"}),
     (("--now",), {"metavar": "ISO", "help": "the time that ages are counted from (default: now)"}),
     (("--read-only",), {"action": "store_true", "help": "never edit a note (the index is still kept up to date)"}),

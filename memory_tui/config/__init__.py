@@ -9,5 +9,6 @@
 - model: A configuration as frozen values, each with the place it comes from. -> Config
 - places: The environment says where configuration, state, workspace lie. -> openclaw_path
 - provider_accounts: The accounts of providers that OpenClaw shares: `models.providers`, auth profiles. -> shared
+- release: The release of OpenClaw that is in use: by its installed program, else by what its files look like. -> meant
 - secret_refs: A secret of a configuration is looked up when it is needed; it is never shown, never run. -> Secrets
 """

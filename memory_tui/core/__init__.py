@@ -2,7 +2,6 @@
 
 - atomic: Durable writes: a file holds its old bytes or its new ones, never a part. -> replace_file
 - cancel: One way to stop a job: whoever wants it stopped sets a stop, the job asks it. -> Stop
-- dates: A day in figures and words, the same whatever the locale. -> spelled
 - errors: Errors as values: each has a code, a sentence for a person, the next step. -> MemoryTuiError
 - events: Events tell a listener what the engine does; a listener runs on the engine's thread, so it returns at once.
   -> Event

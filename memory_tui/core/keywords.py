@@ -86,9 +86,9 @@ def tokens(query: str, *, trigram: bool = False) -> list[str]:
     return [token for segment in _segments(jsstring.trim(query.lower())) for token in _cut(segment, trigram)]
 
 
-def is_keyword(token: str) -> bool:
-    """Whether `token` says enough to be searched for."""
-    if token in _every_stop_word() or token in _PARTICLES or _DIGITS.fullmatch(token):
+def is_keyword(token: str, stops: frozenset[str] | None = None) -> bool:
+    """Whether `token` says enough to be searched for; `stops` are the words that do not, by default every list."""
+    if token in (_every_stop_word() if stops is None else stops) or token in _PARTICLES or _DIGITS.fullmatch(token):
         return False
     if len(token) < 3 and _LETTERS.fullmatch(token):
         return False

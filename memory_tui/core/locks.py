@@ -44,7 +44,7 @@ class Holder:
     since: float
 
     @property
-    def ours(self) -> bool:
+    def is_this_process(self) -> bool:
         """Whether it is this process."""
         return self.pid == os.getpid() and self.started == process_start(self.pid)
 
@@ -221,7 +221,7 @@ class Keeping:
         self.refused = False
         """Whether another process keeps the index, as last seen."""
 
-    def ours(self) -> bool:
+    def leads(self) -> bool:
         """Whether this engine keeps the index; it begins to when nobody else does. Raises IndexUnavailable."""
         with self._guard:
             if self._held is not None and self._held.lost:

@@ -1,7 +1,7 @@
 """A scoring profile as data: values of the shared knobs, rules that no knob can set.
 
-`openclaw-2026.3` and `openclaw-2026.2` are the documented behaviour of those releases; `recommended` is what measured
-best on labelled chat logs at low cost.
+`openclaw-2026.9`, `openclaw-2026.3` and `openclaw-2026.2` are the behaviour of those releases; `recommended` is what
+measured best on labelled chat logs at low cost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from memory_tui.core.errors import SettingError
 from memory_tui.core.settings import Scalar, Settings, Value
 
 OPENCLAW = "openclaw-2026.3"
+NEWEST = "openclaw-2026.9"
 OWN = "recommended"
+
+
+Term = Literal["decay", "importance", "project"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,9 @@ class Profile:
     title: str
     join: Literal["AND", "OR"]
     """How the words of a query are combined in full-text search."""
-    text_score: Literal["clamped", "saturated", "magnitude"]
-    """bm25 to text score: 1/(1+max(0, rank)); r/(1+r) with r = -rank; or r divided by the query's best r."""
+    text_score: Literal["clamped", "saturated", "magnitude", "boosted"]
+    """bm25 to text score: 1/(1+max(0, rank)); r/(1+r) with r = -rank; r divided by the query's best r; or r/(1+r) and a
+    boost, of the question and of its keywords one by one, and of paths (`search.lexical`)."""
     vector_score: Literal["cosine", "share"]
     """The cosine itself, or the cosine divided by the query's best cosine."""
     age: Literal["multiply", "add"]
@@ -38,11 +43,21 @@ class Profile:
     """Candidates a side proposes at least, whatever maxResults x candidateMultiplier says."""
     missing_side: Literal["zero", "computed"]
     """Score of the side that did not propose a candidate: 0, or what it really is."""
-    snippet: Literal["head", "window"]
+    terms: tuple[Term, ...] = ("decay",)
+    """What multiplies the sum of both sides, in this order."""
+    rescues: bool = False
+    """Whether keyword hits below minScore follow those over it, where they have no vector score."""
+    exact_paths: bool = False
+    """Whether chunks of a note that the question names come first, in groups of their own."""
+    chunking: Literal["2026.3", "2026.9"] = "2026.3"
+    """The release by whose rules notes are cut."""
+    snippet: Literal["head", "window"] = "head"
     """The first 700 characters of a chunk, or 700 around the words that matched."""
     faults: bool = False
     """Whether the release has faults that are told and not copied (`search.faults`)."""
     values: Mapping[str, Scalar] = field(default_factory=dict)
+    fixed: Mapping[str, Scalar] = field(default_factory=dict)
+    """Knobs that the release took away, each with the value that it now always has; they are in `ignores` too."""
     ignores: Mapping[str, str] = field(default_factory=dict)
     """Knobs without effect under this profile, each with the reason a person is told."""
 
@@ -82,6 +97,38 @@ OPENCLAW_2026_2 = Profile(
     ignores=_NO_ADDITIONS,
 )
 
+_FIXED: Mapping[str, Scalar] = {
+    "query.hybrid.enabled": True,
+    "query.hybrid.vectorWeight": 0.7,
+    "query.hybrid.textWeight": 0.3,
+    "query.hybrid.candidateMultiplier": 4,
+    "query.hybrid.mmr.enabled": True,
+    "query.hybrid.mmr.lambda": 0.7,
+    "query.hybrid.temporalDecay.enabled": True,
+    "query.hybrid.temporalDecay.halfLifeDays": 30,
+    "chunking.tokens": 400,
+    "chunking.overlap": 80,
+}
+_NO_SETTING = "2026.9 has no setting for this; recommended has"
+
+OPENCLAW_2026_9 = Profile(
+    name=NEWEST,
+    title="OpenClaw 2026.9.6",
+    join="AND",
+    text_score="boosted",
+    vector_score="cosine",
+    age="multiply",
+    relaxed_floor=False,
+    fewest_candidates=200,
+    missing_side="zero",
+    terms=("decay", "importance", "project"),
+    rescues=True,
+    exact_paths=True,
+    chunking="2026.9",
+    fixed=_FIXED,
+    ignores={**_NO_ADDITIONS, **dict.fromkeys(_FIXED, _NO_SETTING)},
+)
+
 RECOMMENDED = Profile(
     name="recommended",
     title="recommended",
@@ -102,7 +149,7 @@ RECOMMENDED = Profile(
     ignores={"query.hybrid.candidateMultiplier": "recommended always looks at 200 candidates a side"},
 )
 
-PROFILES: Mapping[str, Profile] = {p.name: p for p in (RECOMMENDED, OPENCLAW_2026_3, OPENCLAW_2026_2)}
+PROFILES: Mapping[str, Profile] = {p.name: p for p in (RECOMMENDED, OPENCLAW_2026_9, OPENCLAW_2026_3, OPENCLAW_2026_2)}
 
 
 def get(name: str) -> Profile:
@@ -111,13 +158,6 @@ def get(name: str) -> Profile:
         return PROFILES[name]
     except KeyError:
         raise SettingError(f"There is no profile {name!r}.", f"Choose one of {', '.join(PROFILES)}.") from None
-
-
-def meant(name: str, kind: str) -> str:
-    """What `name` comes to beside a configuration of `kind`: `auto` is OpenClaw's profile where that is OpenClaw's."""
-    if name != "auto":
-        return name
-    return OPENCLAW if kind == "openclaw" else OWN
 
 
 def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Value]) -> Settings:
@@ -129,5 +169,6 @@ def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Val
     own = {key: Value(value, f"profile {name}") for key, value in profile.values.items()}
     asked = chosen.get("profile") or configured.get("profile")
     named = {"profile": Value(name, asked.origin if asked else "default")}
-    layers = {**Settings.defaults().values, **configured, **own, **chosen, **named}
+    fixed = {key: Value(value, f"profile {name}") for key, value in profile.fixed.items()}
+    layers = {**Settings.defaults().values, **configured, **own, **chosen, **fixed, **named}
     return Settings(MappingProxyType(layers))

@@ -62,7 +62,7 @@ KNOBS: tuple[Knob, ...] = (
         "profile",
         "auto",
         "which scoring rules to follow; auto follows the configuration",
-        choices=("auto", "recommended", "openclaw-2026.3", "openclaw-2026.2"),
+        choices=("auto", "recommended", "openclaw-2026.9", "openclaw-2026.3", "openclaw-2026.2"),
         group="tune",
         own=True,
     ),

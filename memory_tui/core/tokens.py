@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 import apsw
 
-from memory_tui.core.dates import spelled
-
 WORD = re.compile(r"\w+")
 """Runs of letters, digits and underscore: the same characters as JavaScript's `[\\p{L}\\p{N}_]+`."""
 
@@ -54,6 +52,28 @@ def _bigrams(match: re.Match[str]) -> str:
 def segmented(text: str) -> str:
     """`text` with every Chinese, Japanese or Korean run replaced by its bigrams, so that FTS5 sees words."""
     return text if text.isascii() else CJK_RUN.sub(_bigrams, text)
+
+
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def spelled(day: dt.date) -> str:
+    """`day` in figures and words, the same whatever the locale: `2026-05-02 May Saturday`."""
+    return f"{day.isoformat()} {_MONTHS[day.month - 1].capitalize()} {_WEEKDAYS[day.weekday()]}"
 
 
 def indexed_form(path: str, headings: Sequence[str], text: str) -> str:
@@ -198,6 +218,12 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
         include_colocated=False,
     )  # type: ignore[assignment]
     return found
+
+
+def trigrams(text: str) -> list[str]:
+    """The trigrams that FTS5 cuts `text` into where its tokenizer is trigram; letters count in lower case."""
+    folded = "".join(character.lower() if len(character.lower()) == 1 else character for character in text)
+    return [folded[at : at + 3] for at in range(len(folded) - 2)]
 
 
 def is_cjk(word: str) -> bool:

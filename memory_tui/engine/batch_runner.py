@@ -18,7 +18,7 @@ from memory_tui.core.events import Event, Noticed
 
 if TYPE_CHECKING:
     from memory_tui.index.batch_jobs import BatchMachine, BatchTerms, JobResults, RunOnWriter
-    from memory_tui.index.embedding import Manner
+    from memory_tui.index.embedding import EmbeddingMode
     from memory_tui.index.sync import SyncReport
     from memory_tui.providers.batch import BatchService
     from memory_tui.providers.chain import Chain
@@ -50,7 +50,7 @@ class BatchRunner:
         on_writer: RunOnWriter,
         emit: Callable[[Event], None],
         send_rest: Callable[[], None],
-        manner: Callable[[Provider | None], Manner],
+        manner: Callable[[Provider | None], EmbeddingMode],
     ) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""

@@ -216,7 +216,7 @@ class Engine:
 
         def read(store: Store) -> Status:
             began = time.monotonic()
-            seen = reachable(self.plan.roots, store.settled())
+            seen = reachable(self.plan.roots, store.known().settled)
             freshness, supplied = indexer.freshness(store, seen), self.providers.supplied(store)
             found = status.status(
                 self.plan,

@@ -101,7 +101,7 @@ class FreshnessCheck:
         has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
         wanted = syncing.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
         rebuild = schema.differences(has, wanted) if has and wanted else ()
-        every = seen or reachable(roots, None if rebuild else store.settled())
+        every = seen or reachable(roots, None if rebuild else store.known().settled)
         if rebuild and every.quiet:
             every = reachable(roots)
         found = compare(
@@ -327,7 +327,9 @@ class Indexer:
     def written_elsewhere(self) -> bool:
         """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
-        return (who is not None and not who.ours) or (self._keeping.refused and not self.index_changes.begun())
+        return (who is not None and not who.is_this_process) or (
+            self._keeping.refused and not self.index_changes.begun()
+        )
 
     def catch_up(self) -> None:
         """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
@@ -417,7 +419,7 @@ class Indexer:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
             self._sync_wanted = False
-        if reason in AUTOMATIC and (self.paused or not self._keeping.ours()):
+        if reason in AUTOMATIC and (self.paused or not self._keeping.leads()):
             self._compare_only(store)
             return
         self._check_paused()
@@ -436,7 +438,7 @@ class Indexer:
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""
         before = self.freshness_check.last
-        now = self.freshness(store, reachable(self._plan.roots, store.settled()))
+        now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
         if before is None or (now.fresh, now.stale, now.left_out) != (before.fresh, before.stale, before.left_out):
             self._emit(NotesChanged(time.time()))
 
@@ -550,7 +552,7 @@ class Indexer:
         if not self.opener.path.exists():
             return "lost" if self.opener.opened else ""
         if self._keeping.refused:
-            return "takeover" if self._keeping.ours() else ""
+            return "takeover" if self._keeping.leads() else ""
         if self._retry_later and locks.living(self.opener.path) is None:
             self._retry_later = False
             return "takeover"

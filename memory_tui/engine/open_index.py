@@ -191,7 +191,7 @@ class IndexOpener:
 def _held_elsewhere(index: Path) -> bool:
     """Whether another process has `index` open to keep or to write it."""
     others = (locks.living(index, "keeper"), locks.living(index))
-    return any(who is not None and not who.ours for who in others)
+    return any(who is not None and not who.is_this_process for who in others)
 
 
 def _old(now: float) -> Iterator[Path]:

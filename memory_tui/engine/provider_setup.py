@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.costs import Estimate, Forecast
     from memory_tui.engine.status import Supplied
-    from memory_tui.index.embedding import Manner
+    from memory_tui.index.embedding import EmbeddingMode
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.plan import Plan
@@ -55,7 +55,9 @@ class SyncProvider:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
-    def run(self, store: Store, stop: Stop, sync: Callable[[Provider | None, str, Manner], SyncReport]) -> SyncReport:
+    def run(
+        self, store: Store, stop: Stop, sync: Callable[[Provider | None, str, EmbeddingMode], SyncReport]
+    ) -> SyncReport:
         """Call `sync` with who makes the vectors, why nobody does, and how texts get there; again with who takes over
         when that one fails. What was never indexed is so by words first, when the provider has to be asked for more.
         """
@@ -83,7 +85,6 @@ class SyncProvider:
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
             embedding.forget(store)
-        self._chain.reconsider()
         provider = self._chain.proven(store.identity())
         if isinstance(provider, ChainMember) and provider.remote and self._plan.provider_origin == NAMED:
             self._remember(provider)
@@ -93,7 +94,7 @@ class SyncProvider:
         """Why there is no `provider` although one was chosen; empty while there is one."""
         return "" if provider else str(self._chain.error or "")
 
-    def manner(self, provider: Provider | None) -> Manner:
+    def manner(self, provider: Provider | None) -> EmbeddingMode:
         """How texts get to `provider`."""
         from memory_tui.index.embedding import HERE, SERVER, SLOW
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
-from memory_tui.explain.elsewhere import Waiting
-from memory_tui.explain.elsewhere import look as words_elsewhere
+from memory_tui.explain.elsewhere import UnindexedTexts, words_elsewhere
 from memory_tui.index import index_file
 from memory_tui.index.connections import Readers
 from memory_tui.search.trace import ChunkRef, Notice, Trace
@@ -72,7 +71,7 @@ class Queries:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
-        self._waiting = Waiting(lambda path: shown(plan.roots, path).text)
+        self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
         """Stop the searches that run; those that come are refused."""
@@ -213,7 +212,7 @@ class Queries:
             with self.reader() as store, store.snapshot():
                 if store.uuid() == evidence.uuid:
                     return why_not.why(
-                        evidence, settings, why_not.look(self._plan.roots, store, path, line, evidence.vector)
+                        evidence, settings, why_not.locate(self._plan.roots, store, path, line, evidence.vector)
                     )
             by_words = evidence.cosine is None
             evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)

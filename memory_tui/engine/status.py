@@ -292,7 +292,7 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
 def writer_process(index: Path, role: Role) -> WriterProcess | None:
     """Who has the `role` now."""
     who = locks.living(index, role)
-    return WriterProcess(who.pid, who.since, who.ours) if who else None
+    return WriterProcess(who.pid, who.since, who.is_this_process) if who else None
 
 
 def status(

@@ -26,13 +26,14 @@ from memory_tui.explain.why_not import WhyNot
 from memory_tui.search.evidence import Evidence, Flags, Rows
 from memory_tui.search.formulas import Floats
 from memory_tui.search.gate import pass_gate
-from memory_tui.search.rank import mmr_tokens, rank
+from memory_tui.search.rank import can_rank, mmr_tokens, rank, varied
 from memory_tui.search.score import (
     Components,
     Rules,
     Similarity,
     column,
     components,
+    groups,
     keyword_hits,
     mode_of,
     score,
@@ -65,7 +66,7 @@ class Standing:
     score: float
 
 
-class Replay:
+class Reranking:
     """Rankings of `evidence`; `rows` are told apart even where no setting makes them candidates."""
 
     def __init__(self, evidence: Evidence, rows: Sequence[int] = ()) -> None:
@@ -113,12 +114,12 @@ class Replay:
                 mode,
                 parts,
                 keyword_hits(small, parts),
-                Similarity(lambda: [self._words(rules, row) for row in parts.rows.tolist()]),
+                Similarity(len(parts.rows), lambda i: self._words(rules, int(parts.rows[i]))),
             )
         return self._fields[key]
 
     def _words(self, rules: Rules, row: int) -> frozenset[str]:
-        key = rules.profile.snippet, row
+        key = f"{rules.profile.snippet} {rules.profile.exact_paths}", row
         if key not in self._tokens:
             self._tokens[key] = mmr_tokens(rules.profile, self._small.texts[self._small.refs[row].rowid])
         return self._tokens[key]
@@ -145,11 +146,16 @@ class _Batch:
         self.results = np.array([rule.results for rule in rules])
         self.diverse = np.array([rule.mmr and len(field.parts.rows) > 1 for rule in rules], dtype=np.bool_)
         self.balance = column([rule.mmr_lambda for rule in rules])
-        self.scores = score(field.parts, rules).total
-        self.passed = pass_gate(self.scores, rules, field.mode, lambda: field.keyword).passed
+        self.rules = rules
+        self.made = score(field.parts, rules)
+        self.scores = self.made.total
+        gate = pass_gate(self.scores, field.parts, rules, field.mode, lambda: field.keyword)
+        self.passed, self.rescued = gate.passed, gate.rescued
 
     def places(self, at: int) -> Rows:
         """The place of candidate `at` among those over the gate, by each of the rules; 0 when it is not over it."""
+        if self.rules[0].profile.exact_paths:
+            return np.array([order.index(at) + 1 if at in order else 0 for order in self.order()])
         scores, own = self.scores, self.scores[:, at : at + 1]
         before = (scores > own) | ((scores == own) & (np.arange(scores.shape[1]) < at))
         places: Rows = 1 + np.count_nonzero(before & self.passed, axis=1)
@@ -161,12 +167,26 @@ class _Batch:
 
     def order(self) -> list[list[int]]:
         """Those over the gate in their order, by each of the rules; with MMR only as many as are recalled."""
+        if self.rules[0].profile.exact_paths:
+            return self._grouped()
         found = self.chosen(-1) if self.diverse.any() else []
         by_score = np.argsort(np.where(self.passed, -self.scores, np.inf), axis=1, kind="stable")
         counts = np.count_nonzero(self.passed, axis=1).tolist()
         return [
             found[i] if diverse else by_score[i, : counts[i]].tolist()
             for i, diverse in enumerate(self.diverse.tolist())
+        ]
+
+    def _grouped(self) -> list[list[int]]:
+        """Those over the gate under a profile with groups and rescued hits, none of whose knobs changes a score."""
+        merit, total = self.made.merit[0], self.scores[0]
+        order: list[int] = []
+        for own in groups(self.field.parts, merit, total):
+            steps = varied(self.field.parts, self.made, own, self.field.similarity, self.rules[0])
+            order += own[[step.item for step in steps]].tolist() if self.rules[0].mmr else own.tolist()
+        return [
+            [i for i in order if passed[i] and not last[i]] + [i for i in order if last[i]]
+            for passed, last in zip(self.passed, self.rescued, strict=True)
         ]
 
     @cached_property
@@ -308,7 +328,7 @@ class _Search:
 
     def __init__(self, evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile) -> None:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
-        self.replay = Replay(evidence, [row])
+        self.replay = Reranking(evidence, [row])
         self.now = self.replay.standings(row, [settings])[0]
         self.before = set(self.replay.recalled(settings))
 
@@ -317,6 +337,9 @@ class _Search:
         best: tuple[tuple[float, ...], Scalar, Standing] | None = None
         moved = False
         values = outwards(knob, self.settings.values[knob.key].value)
+        if knob.choices:
+            # An index is cut for some of the profiles; the others have evidence of their own.
+            values = (name for name in values if can_rank(self.evidence, str(name)))
         while batch := list(islice(values, _BATCH)):
             standings = self.replay.standings(self.row, [self._with(knob, value) for value in batch])
             for value, standing in zip(batch, standings, strict=True):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memory_tui.core.settings import Settings
-from memory_tui.explain.counterfactuals import Replay
+from memory_tui.explain.counterfactuals import Reranking
 from memory_tui.search.evidence import Evidence, later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, Verdict
@@ -62,7 +62,7 @@ def fading(evidence: Evidence, settings: Settings, horizon: int = HORIZON) -> It
 
 def _recalled(evidence: Evidence, settings: Settings, day: int) -> set[int]:
     """Who is recalled on a day (rowids), without a record of why."""
-    return {evidence.refs[row].rowid for row in Replay(later(evidence, day)).recalled(settings)}
+    return {evidence.refs[row].rowid for row in Reranking(later(evidence, day)).recalled(settings)}
 
 
 def _lost_already(evidence: Evidence, settings: Settings, today: Trace) -> Iterator[Fading]:

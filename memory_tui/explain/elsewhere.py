@@ -22,7 +22,7 @@ MOST_CHARACTERS = 2_000_000
 """Of the notes that wait, no more than this is read for one question."""
 
 
-class Waiting:
+class UnindexedTexts:
     """The texts of notes that wait to be indexed, read once for each look at the disk; `read` gives one by its path."""
 
     def __init__(self, read: Callable[[str], str]) -> None:
@@ -52,7 +52,7 @@ def pending(unsearchable: Sequence[Unsearchable]) -> list[str]:
     return [item.path for item in unsearchable if item.state in ("pending", "changed while read")]
 
 
-def look(evidence: Evidence, source: ChunkSource, waiting: Waiting) -> Elsewhere:
+def words_elsewhere(evidence: Evidence, source: ChunkSource, waiting: UnindexedTexts) -> Elsewhere:
     """Where the words of `evidence` stand that no indexed chunk was found to hold."""
     lacking = _lacking(evidence)
     if not lacking:

@@ -71,7 +71,7 @@ Ask = Callable[[str], Evidence]
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class NoiseQuery:
     """A question with its evidence, and the chunks (rowids) that answer it; none answer nonsense."""
 
     evidence: Evidence
@@ -82,12 +82,14 @@ class Probe:
 class Probes:
     """What was asked: `nonsense`, and `related` questions, whose right chunks labels or the notes themselves tell."""
 
-    nonsense: tuple[Probe, ...]
-    related: tuple[Probe, ...]
+    nonsense: tuple[NoiseQuery, ...]
+    related: tuple[NoiseQuery, ...]
     labelled: bool
 
 
-def ask_all(ask: Ask, labelled: Sequence[Probe] = (), progress: Callable[[int, int], None] | None = None) -> Probes:
+def ask_all(
+    ask: Ask, labelled: Sequence[NoiseQuery] = (), progress: Callable[[int, int], None] | None = None
+) -> Probes:
     """Ask the unrelated questions, and without `labelled` ones lines out of the notes; on a worker thread.
 
     About fifty searches; with a remote provider each of them embeds a question.
@@ -100,13 +102,13 @@ def ask_all(ask: Ask, labelled: Sequence[Probe] = (), progress: Callable[[int, i
     for question in questions:
         evidence = ask(question)
         sample.update(evidence.texts)
-        found.append(Probe(subset(evidence)[0]))
+        found.append(NoiseQuery(subset(evidence)[0]))
         if progress is not None:
             progress(len(found), total)
     related = list(labelled)
     if not labelled:
         for rowid, question in known_items(sample):
-            related.append(Probe(subset(ask(question))[0], frozenset([rowid])))
+            related.append(NoiseQuery(subset(ask(question))[0], frozenset([rowid])))
             if progress is not None:
                 progress(len(found) + len(related), total)
     return Probes(tuple(found), tuple(related), bool(labelled))
@@ -218,7 +220,7 @@ def _share(rising: Floats, floor: float) -> float:
     return (len(rising) - int(np.searchsorted(rising, floor))) / len(rising) if len(rising) else 0.0
 
 
-def _best(probe: Probe, opened: Settings) -> float:
+def _best(probe: NoiseQuery, opened: Settings) -> float:
     """The best score of a right chunk, of any chunk where none is right; 0 without one."""
     trace = rank(probe.evidence, opened)
     if not probe.right:
@@ -227,7 +229,7 @@ def _best(probe: Probe, opened: Settings) -> float:
     return next((c.score for c in hits if c.chunk.rowid in probe.right), 0.0)
 
 
-def _cosine(probe: Probe) -> float:
+def _cosine(probe: NoiseQuery) -> float:
     evidence = probe.evidence
     return float(evidence.cosine[evidence.nearest[0]]) if evidence.cosine is not None and len(evidence.nearest) else 0.0
 

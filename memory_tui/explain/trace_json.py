@@ -50,11 +50,21 @@ def result(candidate: Candidate) -> dict[str, Any]:
         "endLine": chunk.end_line,
         "score": candidate.score,
         "vectorScore": candidate.vector.score,
-        "textScore": candidate.text.score,
+        "textScore": candidate.lexical.reported if candidate.lexical else candidate.text.score,
         "snippet": candidate.snippet,
         "source": chunk.source,
         "citation": chunk.citation,
+        **_recall_metadata(candidate),
     }
+
+
+def _recall_metadata(candidate: Candidate) -> dict[str, Any]:
+    """What OpenClaw 2026.9 adds to a hit; nothing under other profiles."""
+    if candidate.provenance is None:
+        return {}
+    said = candidate.annotations
+    found = {"importance": said.importance, "triggers": said.triggers, "projectKey": said.project}
+    return {**{key: value for key, value in found.items() if value}, "provenance": plain(candidate.provenance)}
 
 
 def verdict(value: Fate) -> dict[str, Any]:
@@ -77,6 +87,12 @@ def chunk(value: ChunkRef) -> dict[str, Any]:
 
 def components(value: Candidate) -> dict[str, Any]:
     """Every number that makes a score."""
+    terms = {
+        "lexical": plain(value.lexical),
+        "factors": plain(value.factors),
+        "exactPath": value.level,
+        "merit": value.merit,
+    }
     return {
         "vector": plain(value.vector),
         "text": plain(value.text),
@@ -84,6 +100,7 @@ def components(value: Candidate) -> dict[str, Any]:
         "age": plain(value.age),
         "datePoints": value.date_points,
         "mmr": plain(value.mmr) if value.mmr else None,
+        **(terms if value.factors else {}),
         "score": value.score,
     }
 
@@ -167,7 +184,13 @@ def trace(value: Trace) -> dict[str, Any]:
         "textScale": value.text_scale,
         "funnel": plain(value.funnel),
         "keywordRank": [
-            {"id": ref.id, "path": ref.path, "start_line": ref.start_line, "end_line": ref.end_line, "rank": bm25}
+            {
+                "id": ref.id,
+                "path": ref.path,
+                "start_line": ref.start_line,
+                "end_line": ref.end_line,
+                "rank": bm25 if bm25 == bm25 else None,
+            }
             for ref, bm25, _ in value.keyword_ranks
         ],
         "keyword": [{"id": ref.id, "textScore": score} for ref, _, score in value.keyword_ranks],

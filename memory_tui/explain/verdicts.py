@@ -132,6 +132,11 @@ class OutsideVectorPool:
     text: TextGate
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadableProject:
+    """OpenClaw 2026.9 never recalls the chunk: a project marker of its entry does not close, or names no project."""
+
+
 # --- after everything ----------------------------------------------------------------------------------------------
 
 
@@ -144,7 +149,9 @@ class LostInTheirIndex:
 
 
 FileGate = OutsideRoots | Excluded | NoSuchFile | UnreadableFile | ChangedSinceIndexed | InNoChunk
-PoolGate = NoVector | ModelMismatch | OutsideVectorPool | WordsOff | NoWord | NotMatched | OutsideTextPool
+PoolGate = (
+    NoVector | ModelMismatch | OutsideVectorPool | WordsOff | NoWord | NotMatched | OutsideTextPool | UnreadableProject
+)
 Fate = FileGate | PoolGate | Verdict | LostInTheirIndex
 
 

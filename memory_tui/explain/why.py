@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Literal
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
 from memory_tui.explain.wording import label, ordinal, sentence
-from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Mode, QueryPlan, Recalled, Trace
+from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
 
@@ -33,7 +34,7 @@ _NO_VECTOR = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScoreLine:
     """One step: `value` is added, multiplied, or the running result; None on lines that only inform."""
 
     label: str
@@ -62,11 +63,17 @@ class Digits:
     def of(cls, candidate: Candidate, trace: Trace) -> Digits:
         """The fewest that do, from 3 on."""
         age, multiplies = candidate.age, profiles.get(trace.profile).age == "multiply"
+        named = _is_named(candidate)
 
         def score(digits: int) -> bool:
-            hybrid = _rounded(candidate.hybrid, digits)
-            aged = hybrid * _rounded(age.factor, digits) if multiplies else hybrid + _rounded(age.points, digits)
-            return _same(aged + _rounded(candidate.date_points, digits), candidate.score, 3)
+            hybrid = 1.0 if named else _rounded(candidate.hybrid, digits)
+            if not multiplies:
+                hybrid += _rounded(age.points, digits)
+            elif not named:
+                hybrid *= _rounded(age.factor, digits)
+            for factor in _counted(candidate):
+                hybrid *= _rounded(factor.value, digits)
+            return _same(hybrid + _rounded(candidate.date_points, digits), candidate.score, 3)
 
         def hybrid(digits: int) -> bool:
             both = _rounded(candidate.vector.points, digits) + _rounded(candidate.text.points, digits)
@@ -74,6 +81,16 @@ class Digits:
 
         total = _fewest(3, score)
         return cls(total, _fewest(total, hybrid))
+
+
+def _is_named(candidate: Candidate) -> bool:
+    """Whether the question names its note, so that what it holds counts only among such notes."""
+    return candidate.level > 0
+
+
+def _counted(candidate: Candidate) -> list[Factor]:
+    """What multiplies the score beside age: of a named note its projects alone."""
+    return [one for one in candidate.factors if one.term == "project" or not _is_named(candidate)]
 
 
 def _fewest(least: int, fits: Callable[[int], bool]) -> int:
@@ -138,26 +155,49 @@ def count_terms(plan: QueryPlan, text: str, profile: str) -> TermCount:
     return TermCount(counts, plan.dropped)
 
 
-def explain(candidate: Candidate, trace: Trace) -> list[Line]:
+def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     """The lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
     digits = Digits.of(candidate, trace)
     lines = [
         _vector(candidate, trace, digits.points),
         _text(candidate, trace, digits.points),
-        Line(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
+        ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
     ]
-    lines += _age(candidate, trace, digits.total)
+    lines += _named(candidate, digits.total) if _is_named(candidate) else _age(candidate, trace, digits.total)
+    lines += [
+        ScoreLine(one.term, one.said or f"no {one.term} marker", "x", one.value, digits.total)
+        for one in _counted(candidate)
+    ]
+    if not candidate.hybrid and candidate.merit and not _is_named(candidate):
+        lines.append(ScoreLine("order", f"0 points; it stands by its words alone, {candidate.merit:.3f}"))
     if candidate.date_points:
         day = f'"{trace.plan.time_words}" names {trace.plan.time}'
-        lines.append(Line("day", day, "+", candidate.date_points, digits.total))
+        lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
     above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
-    lines.append(Line("score", above, "=", candidate.score))
+    if above and candidate.factors:
+        above = "above 1, because of its factors"
+    lines.append(ScoreLine("score", above, "=", candidate.score))
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
     return lines
 
 
-def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> Line:
+_NAMES = {3: "the question is the path of this note", 2: "the question is the name of this note"}
+
+
+def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
+    """What a note that the question names counts, and by what it stands among such notes."""
+    how = _NAMES.get(candidate.level, "the question is the name of this note without its ending")
+    factors = "".join(f" x {one.value:.2f} {one.term}" for one in candidate.factors if one.value != 1.0)
+    age = f" x {candidate.age.factor:.3f} age" if candidate.age.factor != 1.0 else ""
+    middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
+    return [
+        ScoreLine("order", f"among such notes by (1 + {candidate.hybrid:.3f})/2 = {middle:.3f}{age}{factors}"),
+        ScoreLine("path", f"{how}: that raises it to 1, whatever it holds", "+", 1.0 - candidate.hybrid, digits),
+    ]
+
+
+def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> ScoreLine:
     """The words that stand in `text` with counts, those missing, those left out; with `say_how` what is odd about them.
 
     With `chunk`, what is indexed with its text counts as well: the day in its name, and the headings above it.
@@ -188,7 +228,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     if say_how and trace.plan.time:
         parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
     how = _how_matched(trace) if say_how else ""
-    return Line("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
+    return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 
 
 def _left_out(dropped: Sequence[str], trace: Trace) -> list[str]:
@@ -228,20 +268,20 @@ def _how_matched(trace: Trace) -> str:
     return "; ".join(said)
 
 
-def file_line(path: str, trace: Trace) -> Line:
+def file_line(path: str, trace: Trace) -> ScoreLine:
     """Whether the note on disk is what was indexed, as far as the last look at the folder knows."""
     known = next((item for item in trace.unsearchable if item.path == path), None)
-    return Line("file", f"{known.state}: {known.detail}" if known else "indexed as it is on disk")
+    return ScoreLine("file", f"{known.state}: {known.detail}" if known else "indexed as it is on disk")
 
 
 def _rank(rank: int | None, pool: int) -> str:
     return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
 
 
-def _vector(candidate: Candidate, trace: Trace, digits: int) -> Line:
+def _vector(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     part = candidate.vector
     if part.cosine is None:
-        return Line("vector", _no_cosine(trace), "+", 0.0, digits)
+        return ScoreLine("vector", _no_cosine(trace), "+", 0.0, digits)
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     if not part.points:
         steps = [f"cosine {part.cosine:.3f}", "counts 0"]
@@ -250,7 +290,7 @@ def _vector(candidate: Candidate, trace: Trace, digits: int) -> Line:
     else:
         steps = [f"cosine {score}"]
     steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {weight}"]
-    return Line("vector", "  ".join(steps), "+", part.points, digits)
+    return ScoreLine("vector", "  ".join(steps), "+", part.points, digits)
 
 
 def _divided(name: str, value: float, best: float, score: str, least: int) -> list[str]:
@@ -305,12 +345,14 @@ def _unmatched(trace: Trace, join: str) -> str:
     return "no word that counts matched" if trace.plan.dropped else "no word matched"
 
 
-def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
+def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     part, rules = candidate.text, profiles.get(trace.profile)
     if trace.mode == "vectors only":
-        return Line("text", words_off(trace), "+", 0.0, digits)
+        return ScoreLine("text", words_off(trace), "+", 0.0, digits)
+    if candidate.lexical is not None:
+        return _lexical(candidate, trace, digits)
     if part.bm25 is None:
-        return Line("text", _unmatched(trace, rules.join), "+", 0.0, digits)
+        return ScoreLine("text", _unmatched(trace, rules.join), "+", 0.0, digits)
     relevance = -part.bm25
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     if rules.text_score == "magnitude":
@@ -322,7 +364,34 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
     else:
         steps = [f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}", f"always {part.score:.1f} in this release"]
     steps += [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
-    return Line("text", "  ".join(steps), "+", part.points, digits)
+    return ScoreLine("text", "  ".join(steps), "+", part.points, digits)
+
+
+def _lexical(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
+    """How the words of a chunk, or of its path, made the keyword score of OpenClaw 2026.9."""
+    part, found = candidate.text, candidate.lexical
+    if found is None:
+        raise ValueError("a candidate that words did not find")
+    score, weight = product_shown(part.score, part.weight, part.points, digits)
+    term = [f'keyword "{found.term}" alone'] if found.term else []
+    end = [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
+    if not found.body:
+        if found.level:
+            return ScoreLine("text", "found by its path alone: no points for words", "+", part.points, digits)
+        return ScoreLine("text", "  ".join([*term, f"words in its path {score}", *end]), "+", part.points, digits)
+    if not part.points:
+        return ScoreLine("text", "  ".join([*term, "looked through for its words: no points"]), "+", 0.0, digits)
+    places = max(4, len(score.partition(".")[2]) + 1)
+    gains = (
+        (found.asked, "words asked"),
+        (found.held, "share of its words"),
+        (found.path_words, "words in path"),
+        (found.length, "length"),
+    )
+    steps = [f"{found.text_score:.{places}f} bm25", *(f"+ {gain:.{places}f} {name}" for gain, name in gains if gain)]
+    whole = found.text_score + found.asked + found.held + found.path_words + found.length
+    most = ", 1 at most" if whole > 1 else ""
+    return ScoreLine("text", "  ".join([*term, *steps, f"= {score}{most}", *end]), "+", part.points, digits)
 
 
 def words_off(trace: Trace) -> str:
@@ -331,41 +400,41 @@ def words_off(trace: Trace) -> str:
     return "there is no full-text search" if on else "hybrid is off: words are not searched"
 
 
-def _age(candidate: Candidate, trace: Trace, digits: int) -> list[Line]:
+def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
     part = candidate.age
     half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
     if part.basis == "off":
-        return [Line("age", "decay is off")]
+        return [ScoreLine("age", "decay is off")]
     multiplies = profiles.get(trace.profile).age == "multiply"
     operation: Operation = "x" if multiplies else "+"
     value = part.factor if multiplies else part.points
     if part.age_days is None:
-        return [Line("age", "evergreen, never fades", operation, value, digits)]
+        return [ScoreLine("age", "evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
     old = f"{part.age_days:.0f} d old" if part.age_days >= 0 else f"dated {-part.age_days:,.0f} d ahead, so not aged"
     detail = f"{old}{source}, half-life {half_life} d"
-    return [Line("decay" if multiplies else "recency", detail, operation, value, digits)]
+    return [ScoreLine("decay" if multiplies else "recency", detail, operation, value, digits)]
 
 
-def _mmr(candidate: Candidate) -> Line:
+def _mmr(candidate: Candidate) -> ScoreLine:
     part = candidate.mmr
     if part is None:
-        return Line("mmr", "off")
+        return ScoreLine("mmr", "off")
     if part.twin is None:
-        return Line("mmr", "chosen first")
-    return Line(
+        return ScoreLine("mmr", "chosen first")
+    return ScoreLine(
         "mmr", f"chosen {ordinal(part.place)}; shares {part.similarity:.0%} of its words with {part.twin.citation}"
     )
 
 
-def _gate(candidate: Candidate, trace: Trace) -> Line:
+def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     verdict = candidate.verdict
     floor = trace.floor if isinstance(verdict, Recalled) else getattr(verdict, "floor", trace.floor)
     sign = ">=" if candidate.score >= floor else "<"
     limit = trace.settings.whole("query.maxResults")
     place = getattr(verdict, "place", None)
     order = f"  {ordinal(place)} {'<=' if place <= limit else '>'} {limit}" if place else ""
-    return Line("gate", f"{against(candidate.score, floor)} {sign} {floor:g}{order}  {label(verdict)}")
+    return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {floor:g}{order}  {label(verdict)}")
 
 
 def against(score: float, floor: float) -> str:
@@ -378,7 +447,7 @@ AROUND = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class FunnelStage:
     """One stage: a title, and lines of text of which number `own` (from 0, or -1) is about the candidate itself."""
 
     title: str
@@ -402,10 +471,13 @@ class Gap:
 
 def parts(candidate: Candidate) -> dict[str, float]:
     """What each part gave to the score in the end; they add up to it."""
-    factor = candidate.age.factor
+    if _is_named(candidate):
+        return {"vector": 0.0, "text": 0.0, "path": candidate.score, "age": 0.0, "day": 0.0}
+    factor = candidate.age.factor * math.prod(one.value for one in candidate.factors)
     return {
         "vector": candidate.vector.points * factor,
         "text": candidate.text.points * factor,
+        "path": 0.0,
         "age": candidate.age.points,
         "day": candidate.date_points,
     }
@@ -418,7 +490,7 @@ def gaps(candidate: Candidate, other: Candidate) -> list[Gap]:
     return sorted(found, key=lambda gap: -abs(gap.difference))
 
 
-def stages(candidate: Candidate, trace: Trace) -> Iterator[Stage]:
+def stages(candidate: Candidate, trace: Trace) -> Iterator[FunnelStage]:
     """Every stage that the candidate went through, in order, with those next to it there."""
     order = [*trace.recalled, *trace.lost]
     at = next((i for i, one in enumerate(order) if one.chunk.rowid == candidate.chunk.rowid), None)
@@ -432,7 +504,7 @@ def stages(candidate: Candidate, trace: Trace) -> Iterator[Stage]:
             yield _parted(candidate, order[at - 1] if at else order[1], above=at > 0)
     if candidate.mmr is not None:
         yield _mmr_stage(candidate, trace)
-    yield Stage(
+    yield FunnelStage(
         "Gate",
         (
             f"{candidate.score:.4f} against {trace.floor:g}, {trace.settings.whole('query.maxResults')} hits at most",
@@ -441,64 +513,65 @@ def stages(candidate: Candidate, trace: Trace) -> Iterator[Stage]:
     )
 
 
-def _around(title: str, items: Sequence[Candidate], at: int, say: Callable[[Candidate], str]) -> Stage:
+def _around(title: str, items: Sequence[Candidate], at: int, say: Callable[[Candidate], str]) -> FunnelStage:
     first = max(0, at - AROUND)
     lines = tuple(f"{i + 1:>4}  {say(items[i])}" for i in range(first, min(len(items), at + AROUND + 1)))
-    return Stage(title, lines, at - first)
+    return FunnelStage(title, lines, at - first)
 
 
-def _vector_stage(candidate: Candidate, trace: Trace) -> Stage:
+def _vector_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
     part, ranks = candidate.vector, trace.vector_ranks
     title = f"By meaning: {len(ranks)} of {trace.funnel.vector_matches:,} with a vector proposed"
     if part.cosine is None:
-        return Stage(title, ("no cosine to go by",))
+        return FunnelStage(title, ("no cosine to go by",))
     if part.rank is None or part.rank > len(ranks):
         edge = f"; the last that was has {ranks[-1][1]:.3f}" if ranks else ""
         place = f"{ordinal(part.rank)} with " if part.rank else ""
-        return Stage(title, (f"{place}cosine {part.cosine:.4f}, not proposed{edge}",))
+        return FunnelStage(title, (f"{place}cosine {part.cosine:.4f}, not proposed{edge}",))
     first = max(0, part.rank - 1 - AROUND)
     near = ranks[first : part.rank + AROUND]
     lines = tuple(f"{first + i:>4}  {score:.3f}  {ref.citation}" for i, (ref, score) in enumerate(near, 1))
-    return Stage(title, lines, part.rank - 1 - first)
+    return FunnelStage(title, lines, part.rank - 1 - first)
 
 
-def _text_stage(candidate: Candidate, trace: Trace) -> Stage:
+def _text_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
     part, ranks = candidate.text, trace.keyword_ranks
     if trace.mode == "vectors only":
-        return Stage("By words", (words_off(trace),))
+        return FunnelStage("By words", (words_off(trace),))
     title = f"By words: {len(ranks)} of {trace.funnel.text_matches:,} matches proposed"
     query = (f"asked: {trace.plan.fts_query}",) if trace.plan.fts_query else ("no word to ask for",)
     at = next((i for i, (ref, _, _) in enumerate(ranks) if ref.rowid == candidate.chunk.rowid), None)
     if at is None:
         why = "not matched" if part.bm25 is None else f"bm25 {-part.bm25:.2f}, not proposed"
-        return Stage(title, (*query, why))
+        return FunnelStage(title, (*query, why))
     first = max(0, at - AROUND)
     near = ranks[first : at + AROUND + 1]
     lines = tuple(
-        f"{first + i:>4}  {-bm25:.2f} -> {score:.3f}  {ref.citation}" for i, (ref, bm25, score) in enumerate(near, 1)
+        f"{first + i:>4}  {f'{-bm25:.2f}' if bm25 == bm25 else 'path'} -> {score:.3f}  {ref.citation}"
+        for i, (ref, bm25, score) in enumerate(near, 1)
     )
-    return Stage(title, (*query, *lines), at - first + len(query))
+    return FunnelStage(title, (*query, *lines), at - first + len(query))
 
 
-def _parted(candidate: Candidate, other: Candidate, *, above: bool) -> Stage:
+def _parted(candidate: Candidate, other: Candidate, *, above: bool) -> FunnelStage:
     """Algolia's question: what separates this hit from the one above."""
     total = candidate.score - other.score
     lines = [f"{gap.part:<7}{gap.own:.3f} - {gap.other:.3f} = {gap.difference:+.3f}" for gap in gaps(candidate, other)]
     where = "above" if above else "below"
-    return Stage(
+    return FunnelStage(
         f"Against the one {where}, {other.chunk.citation}",
         (*lines, f"{'score':<7}{candidate.score:.3f} - {other.score:.3f} = {total:+.3f}"),
         len(lines),
     )
 
 
-def _mmr_stage(candidate: Candidate, trace: Trace) -> Stage:
+def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
     part = candidate.mmr
     if part is None or part.twin is None:
-        return Stage("MMR", ("chosen first, so there was nothing to resemble",))
+        return FunnelStage("MMR", ("chosen first, so there was nothing to resemble",))
     balance = trace.settings.number("query.hybrid.mmr.lambda")
     value = balance * part.relevance - (1 - balance) * part.similarity
-    return Stage(
+    return FunnelStage(
         f"MMR: chosen {ordinal(part.place)}",
         (
             f"{balance:.2f} x relevance {part.relevance:.3f} - {1 - balance:.2f} x likeness {part.similarity:.3f} "
@@ -517,8 +590,13 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     )
     formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
     more = ""
-    if profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
+    if _is_named(candidate):
+        formula = f"named by the question: {1:.{digits.total}f}"
+    elif profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
         more += f" x {age.factor:.{digits.total}f} age"
+    for one in _counted(candidate):
+        if one.value != 1.0:
+            more += f" x {one.value:.{digits.total}f} {one.term}"
     if age.points >= 0.0005:
         more += f" + {age.points:.{digits.total}f} age"
     if candidate.date_points:

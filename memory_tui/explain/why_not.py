@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from memory_tui.core import tokens
+from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.core.settings import Settings
 from memory_tui.explain.verdicts import (
@@ -31,12 +31,15 @@ from memory_tui.explain.verdicts import (
     PoolGate,
     TextGate,
     UnreadableFile,
+    UnreadableProject,
     WordsOff,
 )
 from memory_tui.providers.protocol import Vectors
-from memory_tui.search.evidence import Evidence, Postings, Rows, Side
+from memory_tui.search import rules_2026_9
+from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES
 from memory_tui.search.rank import rank
+from memory_tui.search.rules_2026_9 import NO_BOOST, Hit
 from memory_tui.search.score import Rules, mode_of
 from memory_tui.search.score import side_of as side_under
 from memory_tui.search.trace import (
@@ -57,7 +60,7 @@ from memory_tui.workspace.roots import PathVerdict, Roots, scan, why_path
 from memory_tui.workspace.scan import Found
 
 
-def side_of(evidence: Evidence, settings: Settings) -> Side:
+def side_of(evidence: Evidence, settings: Settings) -> KeywordSide:
     """The word side that counts under `settings`."""
     mode = mode_of(evidence, settings)
     return side_under(evidence, mode, Rules.of(settings, mode))
@@ -75,11 +78,12 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     It ranks as the whole does, at a cost that does not grow with the index; only counts of the funnel differ.
     """
     matched = [side.postings.rows[:MOST_CANDIDATES] for side in _sides(evidence)]
+    matched.append(np.array([hit.row for hit in evidence.lexical.hits], dtype=np.int64))
     rows = np.unique(np.concatenate([evidence.nearest, *matched, np.array(list(also), dtype=np.int64)]))
     place = np.full(evidence.chunks, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
 
-    def kept(side: Side) -> Side:
+    def kept(side: KeywordSide) -> KeywordSide:
         found = place[side.postings.rows]
         return replace(side, postings=Postings(found[found >= 0], side.postings.bm25[found >= 0]))
 
@@ -93,10 +97,11 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         openclaw=kept(evidence.openclaw),
         recommended=kept(evidence.recommended),
         keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
+        lexical=evidence.lexical.moved(place),
     ), rows
 
 
-def _sides(evidence: Evidence) -> Iterator[Side]:
+def _sides(evidence: Evidence) -> Iterator[KeywordSide]:
     yield evidence.openclaw
     yield evidence.recommended
     if evidence.keywords is not None:
@@ -112,6 +117,8 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     at = int(np.searchsorted(rows, row))
     room = max(0, trace.candidate_limit - 1)
     nearest = np.append(small.nearest[:room], at) if small.cosine is not None else small.nearest
+    if profiles.get(trace.profile).exact_paths:
+        return _listed_last(small, nearest, trace, at, text)
     side = side_of(small, trace.settings)
     bm25 = _bm25(small, side, at)
     if bm25 is not None or small.cosine is None:
@@ -132,7 +139,22 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     return find(rank(supposed, plain), supposed, at)
 
 
-def _bm25(evidence: Evidence, side: Side, row: int) -> float | None:
+def _listed_last(small: Evidence, nearest: Rows, trace: Trace, at: int, text: str) -> Candidate | None:
+    """The candidate that row `at` would be under 2026.9: near by meaning; without vectors a hit of no words."""
+    hits, ref = small.lexical.hits, small.refs[at]
+    if small.cosine is None:
+        place = ref.path, ref.start_line, ref.end_line, ref.id
+        hits = (*hits, Hit(at, place, 0, False, 0.0, 0.0, 0.0, float("nan"), NO_BOOST, 0))
+    supposed = replace(
+        small,
+        nearest=nearest,
+        texts={**small.texts, ref.rowid: text},
+        lexical=replace(small.lexical, hits=hits),
+    )
+    return find(rank(supposed, trace.settings), supposed, at)
+
+
+def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
     """The bm25 of a row, the best of them where keywords were looked for one by one; None when it did not match."""
     each = evidence.keywords.each if side.whole and evidence.keywords is not None else (side,)
     found = [float(one.postings.bm25[at]) for one in each for at in np.flatnonzero(one.postings.rows == row)[:1]]
@@ -151,7 +173,7 @@ LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExplainedLine:
     """A line of a note, and what disk and index know of it.
 
     `chunks` hold the line (all of the note without one), with their `texts` by rowid. `gate` stopped the file before
@@ -194,7 +216,7 @@ class WhyNot:
     Of a whole note without a line there can be `more` chunks than are listed.
     """
 
-    place: Place
+    place: ExplainedLine
     evidence: Evidence
     trace: Trace
     fate: Fate
@@ -223,6 +245,7 @@ class Inquest:
         self._standings = standings or {}
         self.trace = rank(evidence, settings)
         self._side = side_of(evidence, settings)
+        self._by_rules_of_2026_9 = profiles.get(self.trace.profile).exact_paths
 
     def fate(self, row: int, text: str) -> Fate:
         """What became of the chunk at `row`, whose text is `text`."""
@@ -264,6 +287,8 @@ class Inquest:
     # --- the gates of the pools ------------------------------------------------------------------------------------
 
     def _pool_gate(self, row: int, text: str) -> PoolGate:
+        if self._by_rules_of_2026_9 and row in rules_2026_9.dropped(self.evidence.lexical.said):
+            return UnreadableProject()
         evidence, text_gate = self.evidence, self._text_gate(row, text)
         for notice in evidence.notices:
             if notice.code == "model_mismatch":
@@ -306,7 +331,7 @@ class Inquest:
 
     def _postings(self) -> tuple[Postings, ...]:
         """All matches; of each keyword where they were looked for one by one."""
-        keywords = self.evidence.keywords
+        keywords = None if self._by_rules_of_2026_9 else self.evidence.keywords
         return (
             tuple(side.postings for side in keywords.each) if self._side.whole and keywords else (self._side.postings,)
         )
@@ -347,7 +372,7 @@ def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
     return tuple(word for word in plan.words if f" {' '.join(tokens.tokens(word, stemmed=False))} " not in joined)
 
 
-def why(evidence: Evidence, settings: Settings, place: Place) -> WhyNot:
+def why(evidence: Evidence, settings: Settings, place: ExplainedLine) -> WhyNot:
     """Why the line at `place` was, or was not, recalled; the best of its chunks speaks, the next best are listed."""
     evidence = _completed(evidence, place)
     inquest = Inquest(evidence, settings, place.standings)
@@ -363,7 +388,7 @@ def why(evidence: Evidence, settings: Settings, place: Place) -> WhyNot:
     return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), len(found) - len(accounts))
 
 
-def _completed(evidence: Evidence, place: Place) -> Evidence:
+def _completed(evidence: Evidence, place: ExplainedLine) -> Evidence:
     """Add the cosines of the chunks at `place` that `evidence` lacks."""
     if not place.standings or evidence.cosine is None:
         return evidence
@@ -392,7 +417,9 @@ def parse(typed: str) -> tuple[str, int | None]:
     return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
 
 
-def look(roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None) -> Place:
+def locate(
+    roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None
+) -> ExplainedLine:
     """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
 
     With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
@@ -423,7 +450,7 @@ def look(roots: Roots, store: ChunkSource, path: str, line: int | None, vector: 
     # A line that stands in the indexed text as it stands on disk was not lost to the change.
     rowids = [c.rowid for c in held]
     standings = store.standings(vector, rowids) if vector is not None and rowids else {}
-    return Place(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
+    return ExplainedLine(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
 
 
 def _found(roots: Roots, store: ChunkSource, path: str) -> tuple[Found | str, FileGate | None]:

@@ -32,6 +32,7 @@ from memory_tui.explain.verdicts import (
     RelativeScores,
     TextGate,
     UnreadableFile,
+    UnreadableProject,
     WordsOff,
 )
 from memory_tui.search.trace import (
@@ -73,6 +74,8 @@ def age(days: float) -> str:
 def reason(verdict: Verdict) -> str:
     """Why a candidate lost, in two or three words for a list."""
     match verdict:
+        case Recalled(rescued=True):
+            return "recalled, by words"
         case Recalled(relaxed=relaxed):
             return "recalled, relaxed" if relaxed else "recalled"
         case BelowMinScore():
@@ -108,6 +111,8 @@ def gate(fate: Fate) -> str:  # noqa: C901
             return "no vector"
         case ModelMismatch():
             return "other model"
+        case UnreadableProject():
+            return "project marker"
         case OutsideRoots():
             return "outside the roots"
         case Excluded():
@@ -136,6 +141,8 @@ def sentence(fate: Fate) -> str:
     match fate:
         case Recalled():
             how = " over the relaxed floor for keyword hits" if fate.relaxed else ""
+            if fate.rescued:
+                how = ", although it is below minScore: words found it and meaning did not"
             return f"Recalled as the {ordinal(fate.place)} hit{how}."
         case BelowMinScore():
             return f"Its score is {margin(fate.margin)} short of minScore {fate.floor:g}."
@@ -159,6 +166,7 @@ def sentence(fate: Fate) -> str:
             | NoWord()
             | WordsOff()
             | OutsideTextPool()
+            | UnreadableProject()
         ):
             return _pool_sentence(fate)
         case OutsideRoots() | Excluded() | NoSuchFile() | UnreadableFile() | ChangedSinceIndexed() | InNoChunk():
@@ -205,6 +213,11 @@ def _pool_sentence(fate: PoolGate) -> str:
             return f"Meaning could not find it: {fate.cause}. By words: {_text(fate.text)}."
         case ModelMismatch():
             return f"{fate.detail} By words: {_text(fate.text)}."
+        case UnreadableProject():
+            return (
+                "OpenClaw 2026.9 never recalls it: a project marker (<!-- project: ... -->) of its entry is not "
+                "closed, or names no project."
+            )
         case WordsOff() | NoWord() | NotMatched() | OutsideTextPool():
             text = _text(fate)
             return f"{text[0].upper()}{text[1:]}, and there are no vectors to go by."

@@ -61,7 +61,7 @@ class Job(NamedTuple):
     texts: int
 
     @property
-    def ours(self) -> bool:
+    def of_this_process(self) -> bool:
         """Whether this process may submit it: it claimed it, or the process that did is gone."""
         return self.holder.pid == os.getpid() or not is_alive(self.holder)
 
@@ -288,7 +288,7 @@ class BatchMachine:
         self._stop.check()
         found: list[Job] = self._on_writer(lambda store: jobs(store, service.space))
         self._waiting(sum(job.texts for job in found))
-        return [job for job in found if (job.remote_id or job.ours) and job.id not in self._ignored]
+        return [job for job in found if (job.remote_id or job.of_this_process) and job.id not in self._ignored]
 
     def pause(self, service: BatchService) -> float:
         """Seconds until the next round."""

@@ -32,7 +32,7 @@ import apsw
 from memory_tui.core import files
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
 from memory_tui.index import schema
-from memory_tui.index.index_file import check, create, file_at, kind, move_aside, place, refused, resolved
+from memory_tui.index.index_file import check, choose_path, create, file_at, kind, move_aside, refused, resolved
 
 SWITCH = "MEMORY_TUI_DISABLE"
 NAMES = ("fts5", "trigram", "vec0")
@@ -235,7 +235,7 @@ class Database:
         if found == "database":
             raise _stranger(where)
         if not read_only:
-            asked, where = where, place(path, heard)
+            asked, where = where, choose_path(path, heard)
             if where != asked and found == "ours" and not where.stat().st_size:
                 _seed(asked, where, heard)
         seen = _frozen(where)

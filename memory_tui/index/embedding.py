@@ -103,7 +103,7 @@ def _of(identity: Identity) -> tuple[str, str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class EmbeddingMode:
     """How texts get to a provider: how many a call, whether notes are findable by their words before the provider is
     asked (`later`), and whether what looks like a secret is `withheld` from it.
     """
@@ -113,11 +113,11 @@ class Manner:
     withheld: bool = False
 
 
-HERE = Manner()
+HERE = EmbeddingMode()
 """A provider that takes no time."""
-SLOW = Manner(later=True)
+SLOW = EmbeddingMode(later=True)
 """A model on this machine."""
-SERVER = Manner(256, later=True)
+SERVER = EmbeddingMode(256, later=True)
 """One that text is sent to; of what it gets at once it makes requests of at most 8,000 bytes."""
 
 
@@ -176,7 +176,7 @@ class Embedder:
         identity: Identity,
         provider: Provider | None,
         check: Callable[[], None],
-        manner: Manner = HERE,
+        manner: EmbeddingMode = HERE,
     ) -> None:
         self.embedded = 0
         """Texts that the provider was asked for."""

@@ -105,5 +105,5 @@ def compare(
     fresh = scan.total - len(stale)
     gone = sort_out(scan, known, roots, devices)
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in gone.deleted)
-    stale.update((held.path, FileState(*held)) for held in gone.held)
+    stale.update((note.path, FileState(*note)) for note in gone.retained)
     return Freshness(scan.total, fresh, stale, scan.left_out, rebuild, gone.shrink, frozenset(gone.moved))

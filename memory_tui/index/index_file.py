@@ -105,7 +105,7 @@ def check(index: Path) -> None:
             raise refused(part, "is a folder" if part.is_dir() and not part.is_symlink() else "is a link or a pipe")
 
 
-def place(path: str | os.PathLike[str], notices: list[str]) -> Path:
+def choose_path(path: str | os.PathLike[str], notices: list[str]) -> Path:
     """Where the index of `path` can be written: there, or in this user's temporary folder, with a notice.
 
     Makes the folder (0700) and an empty file (0600). Raises IndexUnavailable.

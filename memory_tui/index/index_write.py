@@ -12,6 +12,7 @@ from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.protocol import Identity, Vectors
 from memory_tui.source.rows import IndexedNote
+from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 VEC0_FROM = 200_000
 """Chunks from which vectors are kept in vec0 as well. Below, a command that asks once reads all of them in less than
@@ -33,6 +34,7 @@ class NewChunk:
     hash: str
     text: str
     body: str
+    said: Annotations = NOTHING_SAID
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
         old = [row.id for file in files if (row := store.file(file.path))]
         _drop_chunks(store, generation, old)
         last = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
-        rows, bodies, rowid = [], [], last
+        rows, bodies, said, rowid = [], [], [], last
         for file in files:
             file_id = _put_file(store, generation, file)
             for ordinal, chunk in enumerate(file.chunks):
@@ -81,11 +83,14 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
                 )
                 if not chunk.occurrence:
                     bodies.append((rowid, chunk.body))
+                if chunk.said != NOTHING_SAID:
+                    said.append((rowid, *chunk.said))
         store.many(
             "INSERT INTO chunks(id, file_id, ordinal, occurrence, start_line, end_line, embedding_id, updated_at, "
             "chunk_id, hash, model, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
+        store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", said)
         if store.words.cut():
             store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
             store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
@@ -167,6 +172,7 @@ def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None
         store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", one)
     if mirrors(store):
         store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", one)
+    store.many("DELETE FROM annotations WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", one)
     store.many("DELETE FROM chunks WHERE file_id = ?", one)
 
 

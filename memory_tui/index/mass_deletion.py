@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace import transcripts
-from memory_tui.workspace.roots import FOLDER, MEMORY, ROOT_NOTES, WORKSPACE, Roots, reachable
+from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, reachable
 from memory_tui.workspace.scan import Scan
 
 MANY = 5
@@ -42,7 +42,7 @@ class Shrink:
     examples: tuple[str, ...] = ()
 
 
-class Held(NamedTuple):
+class RetainedNote(NamedTuple):
     """A note that is not on disk and stays in the index all the same: the state to show, and why."""
 
     path: str
@@ -52,13 +52,13 @@ class Held(NamedTuple):
 
 @dataclass(slots=True)
 class Gone:
-    """What `sort_out` found: rows that are `deleted`, notes that are `held`, and what has to be asked first, if any.
+    """What `sort_out` found: rows that are `deleted`, notes that are `retained`, and what a person is asked first.
 
     `moved` are the stored paths of roots on another device than before, where notes are missing.
     """
 
     deleted: list[IndexedNote] = field(default_factory=list)
-    held: list[Held] = field(default_factory=list)
+    retained: list[RetainedNote] = field(default_factory=list)
     shrink: Shrink | None = None
     moved: set[str] = field(default_factory=set)
 
@@ -86,7 +86,7 @@ def sort_out(
         if place is None:
             gone.deleted.append(row)
             continue
-        gone.held.append(doubts[place]._replace(path=row.path))
+        gone.retained.append(doubts[place]._replace(path=row.path))
         if doubts[place] is moved.get(place):
             gone.moved.add(place)
     if roots is not None and not accepted:
@@ -114,7 +114,7 @@ def in_scope(roots: Roots, path: str) -> bool:
     if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
         return transcripts.SOURCE in roots.sources
     places = (FOLDER, *(roots.stored(extra) for extra in roots.extra))
-    inside = path in ROOT_NOTES or any(path == place or path.startswith(place + "/") for place in places)
+    inside = path in roots.root_notes or any(path == place or path.startswith(place + "/") for place in places)
     return inside and MEMORY in roots.sources
 
 
@@ -160,17 +160,17 @@ def _doubt(gone: Gone, known: Mapping[str, IndexedNote], roots: Roots, vanished:
     gone.shrink = Shrink(len(here), should, reason, tuple(sorted(row.path for row in here)[:_NAMED]))
     doubtful = {row.id for row in here}
     gone.deleted = [row for row in gone.deleted if row.id not in doubtful]
-    gone.held += [Held(row.path, "pending", f"deleted? {reason}") for row in here]
+    gone.retained += [RetainedNote(row.path, "pending", f"deleted? {reason}") for row in here]
 
 
-def _unreachable(scan: Scan, roots: Roots | None, accepted: bool) -> dict[str, Held]:
+def _unreachable(scan: Scan, roots: Roots | None, accepted: bool) -> dict[str, RetainedNote]:
     """Places whose notes can come back; a root inside the workspace that is missing was mostly deleted.
 
     A link in place of a folder whose notes were read is nobody's wish to forget them.
     """
     folders = {FOLDER, *map(roots.stored, roots.extra)} if roots else set()
     return {
-        left.path: Held(
+        left.path: RetainedNote(
             left.path, "failed" if left.rule == "unreadable" else "missing root", f"{left.path}: {left.detail}"
         )
         for left in scan.left_out
@@ -180,11 +180,11 @@ def _unreachable(scan: Scan, roots: Roots | None, accepted: bool) -> dict[str, H
     }
 
 
-def _moved(roots: Roots, before: Devices) -> dict[str, Held]:
+def _moved(roots: Roots, before: Devices) -> dict[str, RetainedNote]:
     """Roots that are on another device than they were."""
     now = devices(roots)
     return {
-        stored: Held(
+        stored: RetainedNote(
             stored, "missing root", f"{stored} is on another device than before: was something mounted or unmounted?"
         )
         for stored, device in before.items()

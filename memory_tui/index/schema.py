@@ -82,7 +82,13 @@ CREATE TABLE refused(
     at REAL NOT NULL, PRIMARY KEY(hash, provider, model, provider_key)) WITHOUT ROWID;
 """
 
-VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4, _V5)
+# What the annotations of a chunk say, of those chunks that have any.
+_V6 = """
+CREATE TABLE annotations(
+    chunk INTEGER PRIMARY KEY, importance INTEGER NOT NULL, triggers TEXT NOT NULL, project TEXT NOT NULL);
+"""
+
+VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4, _V5, _V6)
 """What to run to get from schema version i to i + 1."""
 SCHEMA_VERSION = len(VERSIONS)
 
@@ -120,6 +126,8 @@ class Recipe:
     chunk_bytes: int
     fts_tokenizer: str = "unicode61"
     words_version: int = WORDS_VERSION
+    chunking: str = "2026.3"
+    """The release by whose rules notes are cut."""
 
     def to_json(self) -> str:
         """The documented JSON (keys in the documented order), and after that what only memory-tui has."""
@@ -135,6 +143,7 @@ class Recipe:
             "ftsTokenizer": self.fts_tokenizer,
             "chunkBytes": self.chunk_bytes,
             "wordsVersion": self.words_version,
+            "chunking": self.chunking,
         }
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
@@ -154,6 +163,7 @@ class Recipe:
             fields["chunkBytes"],
             fields["ftsTokenizer"],
             fields["wordsVersion"],
+            fields.get("chunking", "2026.3"),
         )
 
 
@@ -165,6 +175,7 @@ def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
         ("model", old.model, new.model),
         ("endpoint", old.key[:8], new.key[:8]),
         ("dimensions", old.dims, new.dims),
+        ("chunks cut as by OpenClaw", has.chunking, wanted.chunking),
         ("chunk tokens", has.chunk_tokens, wanted.chunk_tokens),
         ("overlap", has.chunk_overlap, wanted.chunk_overlap),
         ("chunk bytes", has.chunk_bytes, wanted.chunk_bytes),

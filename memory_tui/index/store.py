@@ -240,10 +240,6 @@ class Store(Database):
                     self._known.load(generation)
             return self._known
 
-    def settled(self) -> Settled:
-        """What the disk has to say of a note for its row to hold without another look; the next call changes it."""
-        return self.known().settled
-
     def file(self, path: str) -> IndexedNote | None:
         """The row of one note."""
         rows = self.query(f"{FILE} WHERE path = ?", (path,))
@@ -266,6 +262,16 @@ class Store(Database):
         if any(not isinstance(text, str) or sha256_hex(text) != digest for _, text, digest in rows):
             raise self.damaged("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
+
+    def annotations(self) -> dict[int, tuple[int, str, str]]:
+        """Importance, triggers and project of each chunk that has annotations, by rowid."""
+        rows = self.query("SELECT chunk, importance, triggers, project FROM annotations")
+        return {chunk: (importance, triggers, project) for chunk, importance, triggers, project in rows}
+
+    def chunking(self) -> str:
+        """The release of OpenClaw by whose rules notes are cut; empty where nothing was indexed yet."""
+        recipe = self.recipe()
+        return recipe.chunking if recipe else ""
 
     # --- vectors ---------------------------------------------------------------------------------------------------
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from memory_tui.core import events
+from memory_tui.core import events, profiles
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.core.events import Listener
 from memory_tui.core.settings import Settings
 from memory_tui.index import database, embedding, index_write, rebuild, schema
 from memory_tui.index.batch_jobs import BatchTerms
-from memory_tui.index.embedding import HERE, Manner
+from memory_tui.index.embedding import HERE, EmbeddingMode
 from memory_tui.index.freshness import PATIENT
 from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import Orders, Run
+from memory_tui.index.sync_run import Orders, SyncRun
 from memory_tui.providers.protocol import Identity, Provider
 from memory_tui.source.note_state import Thresholds, difference
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
@@ -93,6 +93,7 @@ def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_by
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
         fts_tokenizer=database.tokenizer(settings.word("store.fts.tokenizer")),
+        chunking=profiles.get(settings.word("profile")).chunking,
     )
 
 
@@ -109,7 +110,7 @@ def sync(
     outage: str = "",
     terms: BatchTerms | None = None,
     accept_shrink: bool = False,
-    manner: Manner = HERE,
+    manner: EmbeddingMode = HERE,
 ) -> SyncReport:
     """Bring `store` up to date with `scan`; make the index anew when `force` or when its recipe is not what is wanted.
 
@@ -179,8 +180,8 @@ class _Job:
         self._orders = orders
         self._force = force
         self._outage = outage
-        self._live: Run | None = None
-        self._anew: Run | None = None
+        self._live: SyncRun | None = None
+        self._anew: SyncRun | None = None
         self._postponed = ""
         self._shrink: Shrink | None = None
         self._claimed = 0
@@ -194,12 +195,12 @@ class _Job:
             has = recipe
         anew = has != recipe or (bool(store.known()) and self._force) or rebuild.waits(store, recipe)
         same_space = self._provider is not None and has.identity == recipe.identity
-        self._live = Run(store, has, self._provider if same_space else None, self._orders)
+        self._live = SyncRun(store, has, self._provider if same_space else None, self._orders)
         self._live.all_of(scan)
         if not anew:
             rebuild.discard(store.path)
-        elif self._live.gone.held:
-            held = len(self._live.gone.held)
+        elif self._live.gone.retained:
+            held = len(self._live.gone.retained)
             self._postponed = f"{held:,} indexed note{'s are' if held > 1 else ' is'} out of reach"
         elif self._outage and has.identity.dims:
             self._postponed = self._outage
@@ -210,7 +211,7 @@ class _Job:
         orders = replace(self._orders, patience=None, rebuilding=True)
         other = rebuild.begin(self._store, self._recipe, orders.stop)
         try:
-            self._anew = Run(other, self._recipe, self._provider, orders)
+            self._anew = SyncRun(other, self._recipe, self._provider, orders)
             scan = look(orders.roots) if scan.quiet else scan
             for _ in range(_PASSES):
                 self._anew.check()
@@ -241,9 +242,9 @@ class _Job:
         reason = f"The new index would lack {len(lost):,} of {len(had):,} notes that are on disk"
         return Shrink(len(lost), len(had), reason, tuple(lost[:MANY]))
 
-    def _vectors_of(self, anew: Run) -> None:
+    def _vectors_of(self, anew: SyncRun) -> None:
         """Leave the texts of the index that was published to jobs, or embed them where they are few."""
-        rest = Run(self._store, self._recipe, self._provider, self._orders)
+        rest = SyncRun(self._store, self._recipe, self._provider, self._orders)
         rest.give_vectors()
         anew.embedder.embedded += rest.embedder.embedded
         anew.embedder.error = rest.embedder.error

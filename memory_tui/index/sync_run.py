@@ -22,7 +22,7 @@ from memory_tui.core.tokens import indexed_form
 from memory_tui.index import batch_jobs, database, index_write, mass_deletion
 from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
-from memory_tui.index.embedding import BATCH, HERE, Embedder, Manner
+from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.mass_deletion import Gone
 from memory_tui.index.schema import Recipe
@@ -30,8 +30,10 @@ from memory_tui.index.store import Store
 from memory_tui.providers.protocol import Identity, Provider
 from memory_tui.source.note_state import Thresholds, difference, touched, waits
 from memory_tui.source.rows import CHANGED, IndexedNote
-from memory_tui.workspace import roots
+from memory_tui.workspace import chunking_2026_9, roots, transcripts
+from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
+from memory_tui.workspace.chunking_2026_9 import Noted, chunk_note
 from memory_tui.workspace.notes import ChangedWhileRead, Document
 from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import Found, Scan
@@ -122,17 +124,28 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
 
     Raises Unreadable for absurdly long lines.
     """
-    pieces = cap_bytes(chunk_text(read.text, recipe.chunk_tokens, recipe.chunk_overlap), recipe.chunk_bytes)
+    noted = _cut(read, source, recipe)
     headings = Headings("" if isinstance(read, Transcript) else read.text)
-    pieces = on_lines_of_file(read, pieces)
+    pieces = on_lines_of_file(read, [one.chunk for one in noted])
     seen: dict[str, int] = {}
     chunks = []
-    for piece in pieces:
+    for piece, (_, said) in zip(pieces, noted, strict=True):
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
         body = "" if occurrence else indexed_form(read.path, headings.above(piece.start_line), piece.text)
-        chunks.append(NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body))
+        chunks.append(
+            NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, said)
+        )
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
+
+
+def _cut(read: Document, source: str, recipe: Recipe) -> list[Noted]:
+    """The chunks of `read` by the rules of the release that `recipe` names, each with what its annotations say."""
+    if recipe.chunking == chunking_2026_9.VERSION:
+        # Only notes have annotations and entries, and those of a transcript would be somebody's words.
+        return chunk_note(read.text, read.path, limit=recipe.chunk_bytes, plain=source == transcripts.SOURCE)
+    pieces = cap_bytes(chunk_text(read.text, recipe.chunk_tokens, recipe.chunk_overlap), recipe.chunk_bytes)
+    return [Noted(piece, NOTHING_SAID) for piece in pieces]
 
 
 def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
@@ -183,11 +196,11 @@ class Orders:
     accepted: bool = False
     terms: BatchTerms | None = None
     rebuilding: bool = False
-    manner: Manner = HERE
+    manner: EmbeddingMode = HERE
 
 
 @dataclass
-class Tally:
+class SyncCounts:
     """What a run has done so far, in files and chunks."""
 
     found: int = 0
@@ -202,11 +215,11 @@ class Tally:
     failed: list[tuple[str, str]] = field(default_factory=list)
 
 
-class Run:
+class SyncRun:
     """One run of `provider` over `store`, whose chunks are made after `recipe`."""
 
     def __init__(self, store: Store, recipe: Recipe, provider: Provider | None, orders: Orders) -> None:
-        self.tally = Tally()
+        self.tally = SyncCounts()
         self.gone = Gone()
         self._store = store
         self._recipe = recipe
@@ -269,7 +282,7 @@ class Run:
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
         now = mass_deletion.devices(orders.roots)
-        if now != before and not self.gone.held:
+        if now != before and not self.gone.retained:
             index_write.remember(store, mass_deletion.KEY, mass_deletion.to_text(now))
 
     def _look_at(self, note: Found, row: IndexedNote | None) -> None:

@@ -22,7 +22,7 @@ from watchfiles import Change, watch
 
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.formatting import plural
-from memory_tui.workspace.roots import FOLDER, ROOT_NOTES, Roots, scan
+from memory_tui.workspace.roots import FOLDER, Roots, scan
 from memory_tui.workspace.scan import Found, known_too_large, too_large
 
 _STEP_MS = 20
@@ -59,7 +59,7 @@ class _View:
         folders, singles = [], []
         # What is too large to be looked through is too large to be watched.
         extra = [path for path in roots.extra if not (known_too_large(path) or _vast(path))]
-        places = [os.path.join(base, FOLDER), *extra, *(os.path.join(base, name) for name in ROOT_NOTES)]
+        places = [os.path.join(base, FOLDER), *extra, *(os.path.join(base, name) for name in roots.root_notes)]
         places += [roots.sessions] if roots.sessions else []
         for path in places:
             try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.chain_member import ChainMember, MemberState, ProviderPreview, Role
-from memory_tui.providers.failures import OF_THE_TEXT, Cause, LastFailure, ProviderFailure, state_of
+from memory_tui.providers.failures import OF_THE_TEXT, PASSING, Cause, LastFailure, ProviderFailure, state_of
 from memory_tui.providers.provider_options import ProviderSettings
 
 if TYPE_CHECKING:
@@ -230,28 +230,29 @@ class Chain:
             if leave and failure.next_try is not None and self.settings.clock.now() < failure.next_try:
                 member.leave(failure)
 
-    def reconsider(self) -> bool:
-        """Go back to the first choice when its time has come and it answers; whether it did. Asks it."""
+    def _reconsider(self) -> None:
+        """Go back to the first choice when its time has come and it answers."""
         with self._lock:
             fallback, first = self.fallback, self._all()[0] if self.fallback else None
         if fallback is None or first is None:
-            return False
+            return
         due = first.next_try or fallback.next_try
         if first.lacks_consent or (due is not None and self.settings.clock.now() < due):
-            return False
+            return
         try:
             first.try_out(_PROBE)
         except ProviderError:
-            return False
+            return
         with self._lock:
             self._active, self.fallback = 0, None
-        return True
 
     def proven(self, space: Identity | None) -> Provider | None:
         """The provider in use; where its vectors would take the place of those of `space`, one that answers.
 
-        None when there is none, on purpose or because of `error`: then what is there should stay.
+        Asks the first choice again when its time has come. None when there is none, on purpose or because of `error`:
+        then what is there should stay.
         """
+        self._reconsider()
         while (provider := self.provider()) is not None:
             member = self._current()
             try:
@@ -391,7 +392,7 @@ class Chain:
                 goes_on = before is not None and before.state == state_of(error).value
                 member.failed_at = before.at if before is not None and goes_on else self.settings.clock.now()
             follows = members[self._active + 1] if self._active + 1 < len(members) else None
-            moved = member is members[self._active] and follows is not None and member.gives_way(follows, error)
+            moved = member is members[self._active] and follows is not None and _gives_way(member, follows, error)
             if moved:
                 self._active += 1
                 to = members[self._active].name
@@ -409,6 +410,15 @@ class Chain:
         if moved or not known:
             self._on_change(error)
         return moved
+
+
+def _gives_way(member: ChainMember, to: ChainMember, error: ProviderError) -> bool:
+    """Whether `to` should take the place of `member` after `error`.
+
+    A chosen fallback always does. Otherwise a provider that has worked keeps its place through troubles that pass,
+    because a change means to embed every note again.
+    """
+    return to.role == "fallback" or not member.worked or state_of(error) not in PASSING
 
 
 def _told(member: ChainMember, space: Identity) -> Identity | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
-from memory_tui.providers.failures import PASSING, Cause, LastFailure, ProviderFailure, state_of
+from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, state_of
 from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_consent
 
 if TYPE_CHECKING:
@@ -189,14 +189,6 @@ class ChainMember:
         """What can be told before it is asked anything. Raises ProviderError for what it lacks, agreement apart."""
         model, key, dims, most = registry.preview(self.name, self.settings)
         return ProviderPreview(self.name, model, self.host, key, dims, most, self.remote, not self.lacks_consent)
-
-    def gives_way(self, to: ChainMember, error: ProviderError) -> bool:
-        """Whether `to` should take its place after `error`.
-
-        A chosen fallback always does. Otherwise a provider that has worked keeps its place through troubles that
-        pass, because a change means to embed every note again.
-        """
-        return to.role == "fallback" or not self.worked or state_of(error) not in PASSING
 
     def leave(self, failure: LastFailure) -> None:
         """Do not ask it before the time that `failure` names. Raises ProviderError for what it lacks."""

@@ -127,7 +127,7 @@ def sums(account: Account, trace: Trace) -> Iterator[str]:
         yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
 
 
-def steps(account: Account, trace: Trace) -> list[why.Line]:
+def steps(account: Account, trace: Trace) -> list[why.ScoreLine]:
     """The lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
     from memory_tui.explain import why
 
@@ -138,7 +138,7 @@ def steps(account: Account, trace: Trace) -> list[why.Line]:
     if not account.proposed:
         score = account.candidate.score
         # The last two lines tell of MMR and of the gate, which it never came to.
-        lines = [*lines[:-2], why.Line("gate", f"not a candidate; as one it would have {score:.3f}")]
+        lines = [*lines[:-2], why.ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
     return [*lines, terms]
 
 

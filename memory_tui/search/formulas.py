@@ -65,7 +65,7 @@ def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MmrStep:
     """One step of MMR: the item, its relevance, and the nearest chosen before it (-1 for the first)."""
 
     item: int
@@ -74,7 +74,7 @@ class Choice:
     nearest: int
 
 
-def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float) -> list[Choice]:
+def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float) -> list[MmrStep]:
     """The order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items, none cut.
 
     Relevance is (s - min)/(max - min), 1 when all are equal; each step takes the highest lambda x relevance -
@@ -105,6 +105,46 @@ def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam
     before = np.triu(np.stack(rows)[:, order] + 1.0, 1) if rows else np.empty((0, 0))
     nearest = before.argmax(axis=0) if rows else before
     return [
-        Choice(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
+        MmrStep(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
         for k, at in enumerate(order)
     ]
+
+
+def mmr_head(
+    scores: Floats, alike: Callable[[int, int], float], lam: float, enough: Callable[[int], bool]
+) -> list[MmrStep]:
+    """The steps of `mmr` until `enough` says so of the item that was chosen; `alike` compares two items.
+
+    Few items are compared with each other: what is not relevant enough cannot be chosen next, whatever it resembles.
+    """
+    raw = np.asarray(scores, dtype=np.float64)
+    items = np.argsort(-raw, kind="stable")
+    raw = raw[items]
+    low, high = float(raw[-1]), float(raw[0])
+    relevance = ((raw - low) / (high - low) if high > low else np.ones(len(raw))).tolist()
+    worth, share = [lam * one for one in relevance], 1.0 - lam
+    order: list[int] = []
+    nearness, twin, seen = [0.0] * len(raw), [0] * len(raw), [0] * len(raw)
+    left = list(range(len(raw)))
+    found: list[MmrStep] = []
+    while left:
+        best, at = -np.inf, -1
+        for one in left:
+            if worth[one] <= best:
+                break
+            if worth[one] - nearness[one] * share <= best:
+                continue
+            for k in range(seen[one], len(order)):
+                value = alike(int(items[one]), int(items[order[k]]))
+                if value > nearness[one]:
+                    nearness[one], twin[one] = value, k
+            seen[one] = len(order)
+            if (value := worth[one] - nearness[one] * share) > best:
+                best, at = value, one
+        nearest = int(items[order[twin[at]]]) if order else -1
+        found.append(MmrStep(int(items[at]), relevance[at], nearness[at], nearest))
+        order.append(at)
+        left.remove(at)
+        if enough(int(items[at])):
+            break
+    return found

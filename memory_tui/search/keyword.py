@@ -16,7 +16,7 @@ import numpy as np
 from memory_tui.core import keywords
 from memory_tui.core import tokens as core_tokens
 from memory_tui.search.corpus import Corpus, Flags
-from memory_tui.search.evidence import KeywordSearch, Postings, Rows, Side
+from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.question_dates import Time, without
 from memory_tui.search.trace import QueryPlan
@@ -44,7 +44,7 @@ class Matcher:
     full_text: str
     by_text: bool
 
-    def openclaw(self, query: str) -> Side:
+    def openclaw(self, query: str) -> KeywordSide:
         """All words of `query` at once, each of them needed."""
         every = core_tokens.WORD.findall(query)
         unique = tuple(dict.fromkeys(every))[: core_tokens.MOST_WORDS]
@@ -52,7 +52,7 @@ class Matcher:
         as_written = not inside and len(every) <= _MOST_REPEATED
         needed = every if as_written else [word for word in unique if word not in inside]
         if not unique or not (self.full_text or self.by_text):
-            return Side(QueryPlan(unique, (), ""), Postings.none(), {})
+            return KeywordSide(QueryPlan(unique, (), ""), Postings.none(), {})
         found: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
         if found is not None and not as_written:
             found = self._repeated(found, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
@@ -70,9 +70,13 @@ class Matcher:
             " AND ".join((*map(core_tokens.quoted, needed), *map(_like, inside))),
             inside=self.full_text != "unicode61",
         )
-        return Side(plan, postings, frequency)
+        return KeywordSide(plan, postings, frequency)
 
-    def recommended(self, query: str, time: Time | None) -> Side:
+    def matches(self, query: str) -> bool:
+        """Whether full-text search is asked for any word of `query`, and not the texts alone."""
+        return any(not self._is_looked_through(word) for word in core_tokens.WORD.findall(query))
+
+    def recommended(self, query: str, time: Time | None) -> KeywordSide:
         """Any of the words of `query` that say something, by their stems; the words of its `time` are not searched."""
         named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
         query = without(query, time)
@@ -84,17 +88,17 @@ class Matcher:
             return found
 
         if not (self.full_text or self.by_text):
-            return Side(QueryPlan((), (), "", *named), Postings.none(), {})
+            return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
         terms = core_tokens.terms(query, count, len(self.corpus))
         dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
         if not self.full_text:
             plan = QueryPlan(
                 terms.kept, dropped, " OR ".join(map(_like, terms.kept)), *named, inside=True, common=common
             )
-            return Side(plan, self._postings(self._weighed(terms.kept)), frequency)
+            return KeywordSide(plan, self._postings(self._weighed(terms.kept)), frequency)
         expression = core_tokens.or_query(terms.kept)
         postings = self._postings(self.words.match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
-        return Side(QueryPlan(terms.kept, dropped, expression, *named, common=common), postings, frequency)
+        return KeywordSide(QueryPlan(terms.kept, dropped, expression, *named, common=common), postings, frequency)
 
     def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
         """`found` with the rank of each word counted as many times `more` as the question repeats it.
@@ -178,6 +182,6 @@ def _like(word: str) -> str:
     return f"text LIKE {core_tokens.quoted(f'%{word}%')}"
 
 
-def candidates(*sides: Side) -> list[int]:
+def candidates(*sides: KeywordSide) -> list[int]:
     """The rows that any setting can make a candidate by what `sides` found, those of the first side first."""
     return [row for side in sides for row in side.postings.rows[:MOST_CANDIDATES].tolist()]

@@ -1,8 +1,9 @@
-"""The time that a question speaks of: a day, a week, a month or any span, in English, German and Chinese.
+"""The time that a question speaks of: a day, a week, a month or any span.
 
-Each expression is one row: a pattern and a function from its parts and today to the first and last day. The longest
-match wins, of equally long ones the first. A general date parser would also understand other languages; `dateparser`
-takes half a second to import, a quarter of one to read a question, and reads "may" as a month.
+English, German and Chinese are read. Each expression is one row: a pattern, and a function from its parts and today to
+the first and last day. The longest match wins, of equally long ones the first. A general date parser would understand
+other languages too; `dateparser` takes half a second to import, a quarter of one to read a question, and reads "may"
+as a month.
 """
 
 from __future__ import annotations

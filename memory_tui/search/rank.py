@@ -4,33 +4,53 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from memory_tui.core import jsstring, tokens
-from memory_tui.core.profiles import Profile
+from memory_tui.core import jsstring, profiles, tokens
+from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
-from memory_tui.search import formulas, gate
-from memory_tui.search.evidence import Evidence, Rows, Side
-from memory_tui.search.score import Rules, Similarity, age_of, components, keyword_hits, mode_of, pools, score, side_of
+from memory_tui.search import formulas, gate, rules_2026_9
+from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
+from memory_tui.search.formulas import Floats, MmrStep
+from memory_tui.search.rules_2026_9 import Hit
+from memory_tui.search.score import (
+    Components,
+    Rules,
+    Scores,
+    Similarity,
+    age_of,
+    components,
+    groups,
+    keyword_hits,
+    mode_of,
+    pools,
+    score,
+    side_of,
+)
 from memory_tui.search.trace import (
     UNKNOWN_WORDS,
     AgePart,
     Candidate,
     ChunkRef,
+    Factor,
     Funnel,
     Lazy,
+    LexicalPart,
     Losers,
     MmrPart,
     Mode,
     Notice,
+    Provenance,
     Recalled,
     TextPart,
     Trace,
     VectorPart,
 )
+from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
 
 LENGTH = 700
@@ -138,10 +158,40 @@ _ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
 
 def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     """What MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
+    if profile.exact_paths:
+        return rules_2026_9.mmr_tokens(head(text).text)
     shown = head(text).text.lower()
     if profile.snippet == "head":
         return frozenset(_ASCII_TOKENS.findall(shown))
     return frozenset(tokens.WORD.findall(tokens.segmented(shown)))
+
+
+def varied(parts: Components, scores: Scores, own: Rows, likeness: Similarity, rules: Rules) -> list[MmrStep]:
+    """The steps of MMR over the group `own`: by what orders exactly named notes, else by score."""
+    return formulas.mmr(_valued(parts, scores, own), lambda i: likeness.row(int(own[i]))[own], rules.mmr_lambda)
+
+
+def first_varied(
+    parts: Components,
+    scores: Scores,
+    own: Rows,
+    likeness: Similarity,
+    rules: Rules,
+    enough: Callable[[int], bool],
+) -> list[MmrStep]:
+    """The first steps of `varied`, until there are `enough`."""
+    items = own.tolist()
+    return formulas.mmr_head(
+        _valued(parts, scores, own),
+        lambda i, j: likeness.of(items[i], items[j]),
+        rules.mmr_lambda,
+        lambda i: enough(items[i]),
+    )
+
+
+def _valued(parts: Components, scores: Scores, own: Rows) -> Floats:
+    values: Floats = (scores.merit if len(own) and parts.level[own[0]] else scores.total)[0, own]
+    return values
 
 
 def rank(evidence: Evidence, settings: Settings) -> Trace:
@@ -153,7 +203,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     ranking = _Ranking(evidence, side, mode, rules)
     numbers, decided = ranking.numbers, ranking.decided
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
-    lost = ranking.losers()
+    rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
     nearest, matched = pools(evidence, side, mode, rules.limit)
     best = float(np.max(ranking.scores.total)) if len(numbers.rows) else None
     return Trace(
@@ -172,10 +222,12 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         floor=decided.floor,
         funnel=_funnel(ranking, len(nearest), matched),
         recalled=recalled,
-        lost=Losers(numbers.rows[ranking.order[lost]].tolist(), lambda i: ranking.candidate(int(lost[i]))),
+        lost=Losers(rows, lambda i: ranking.whole.at_row(rows[i])),
         unsearchable=evidence.unsearchable,
         notices=(
-            *evidence.notices,
+            *(_as_told(notice, rules.profile) for notice in evidence.notices),
+            *_other_chunks(evidence, rules.profile),
+            *_never_recalled(evidence, rules.profile),
             *_weights_notice(settings, rules),
             *_meaning_alone(side, mode, ranking, recalled),
             *_waiting(evidence, recalled),
@@ -190,7 +242,58 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     )
 
 
-def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
+def can_rank(evidence: Evidence, name: str) -> bool:
+    """Whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
+    profile = profiles.get(name)
+    return not profile.exact_paths or not evidence.chunking or evidence.chunking == profile.chunking
+
+
+def _as_told(notice: Notice, profile: Profile) -> Notice:
+    """`notice`, of what OpenClaw does otherwise, as it is true of the release."""
+    if notice.code != ZERO_VECTOR or not profile.exact_paths:
+        return notice
+    chunks, _, _ = notice.message.partition(". ")
+    return replace(
+        notice, message=f"{chunks}. They count 0 here; {profile.title} loses its whole vector side by one of them."
+    )
+
+
+def _other_chunks(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
+    """That the index was cut by the rules of another release than the one whose rules rank."""
+    if not evidence.chunking or profile.name == OWN or evidence.chunking == profile.chunking:
+        return ()
+    return (
+        Notice(
+            "chunking",
+            f"These chunks are cut as OpenClaw {evidence.chunking} cuts them; {profile.title} has others"
+            f"{', and finds words otherwise' if profile.exact_paths else ''}.",
+            f"Open this memory with --profile {profile.name}.",
+        ),
+    )
+
+
+def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
+    """Chunks that were found and are never recalled, because their project marker cannot be read."""
+    if not profile.exact_paths:
+        return ()
+    found = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
+    never = sorted(found & rules_2026_9.dropped(evidence.lexical.said))
+    if not never:
+        return ()
+    where = ", ".join(evidence.refs[row].citation for row in never[:3])
+    return (
+        Notice(
+            "unreadable_project",
+            f"{profile.title} never recalls these chunks, because a project marker in them is not closed or names "
+            f"no project: {where}{' and more' if len(never) > 3 else ''}.",
+            "Close the comment, or name a project in it.",
+        ),
+    )
+
+
+def _meaning_alone(
+    side: KeywordSide, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]
+) -> tuple[Notice, ...]:
     """That no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
     asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
@@ -245,21 +348,29 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
 class _Ranking:
     """One ranking: the numbers, the order they give, and who passed; writes out candidates on demand."""
 
-    def __init__(self, evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> None:
+    def __init__(self, evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, *, whole: bool = False) -> None:
         self.evidence, self.side, self.mode, self.rules = evidence, side, mode, rules
         self.numbers = numbers = components(evidence, side, mode, rules)
         self.scores = scores = score(numbers, [rules])
         self.ages = age_of(evidence, rules.profile)
-        self.order = np.argsort(-scores.total[0], kind="stable")
+        ordered = groups(numbers, scores.merit[0], scores.total[0])
+        self.order = np.concatenate([*ordered, np.empty(0, dtype=np.int64)])
+        merit = np.empty(len(self.order))
+        # Those over the gate stand in this order where variety changes nothing.
+        merit[self.order] = scores.total[0, self.order] if len(ordered) < 2 else -np.arange(len(self.order))
         self.choices: list[MmrPart | None] = [None] * len(self.order)
+        passing = gate.pass_gate(scores.total, numbers, [rules], mode, lambda: keyword_hits(evidence, numbers))
+        self._is_whole = whole or not rules.profile.exact_paths
         if rules.mmr and len(self.order) > 1:
-            self._diversify()
+            self._diversify(ordered, passing)
+        if passing.rescued.any():
+            self._put_last(passing.rescued[0])
+            merit = merit - passing.rescued[0] * 1e9
         order = self.order
-        passing = gate.pass_gate(scores.total, [rules], mode, lambda: keyword_hits(evidence, numbers))
         self.decided = gate.Decision(
             gate.Question(
                 scores=scores.total[0, order],
-                before_decay=scores.hybrid[0, order],
+                before_decay=scores.fresh[0, order],
                 factors=scores.factor[0, order],
                 ages=numbers.days[order],
                 keyword=passing.keyword[order],
@@ -269,6 +380,8 @@ class _Ranking:
                 min_score=rules.min_score,
                 limit=rules.results,
                 mmr=self.choices,
+                merit=merit[order],
+                rescued=passing.rescued[0, order],
             )
         )
 
@@ -279,25 +392,63 @@ class _Ranking:
         places = np.flatnonzero(left)
         return places[np.argsort(-self.scores.total[0, self.order[places]], kind="stable")]
 
-    def _diversify(self) -> None:
+    @cached_property
+    def whole(self) -> _Ranking:
+        """This ranking with every candidate in its place, where only those that are recalled were put in order."""
+        if self._is_whole:
+            return self
+        return _Ranking(self.evidence, self.side, self.mode, self.rules, whole=True)
+
+    def _diversify(self, ordered: list[Rows], passing: gate.Gate) -> None:
+        """Put each group in the order of variety: of all, or until those that are recalled came."""
         refs = [self.evidence.refs[row] for row in self.numbers.rows.tolist()]
-        steps = formulas.mmr(self.scores.total[0], self._similarity(refs).row, self.rules.mmr_lambda)
-        twins = [refs[step.nearest] if step.nearest >= 0 else None for step in steps]
-        self.choices = [
-            MmrPart(step.relevance, step.similarity, twin, place)
-            for place, (step, twin) in enumerate(zip(steps, twins, strict=True), 1)
-        ]
-        self.order = np.array([step.item for step in steps])
+        likeness = self._similarity(refs)
+        order: list[int] = []
+        self.choices = []
+        last = passing.rescued[0]
+        strict = passing.passed[0] & ~last
+        wanted = [min(self.rules.results, int(np.count_nonzero(strict))), 0]
+        wanted[1] = min(self.rules.results - wanted[0], int(np.count_nonzero(last)))
+
+        def enough(item: int) -> bool:
+            wanted[0] -= bool(strict[item])
+            wanted[1] -= bool(last[item])
+            return max(wanted) <= 0
+
+        for own in ordered:
+            if self._is_whole:
+                steps = varied(self.numbers, self.scores, own, likeness, self.rules)
+            else:
+                going = max(wanted) > 0
+                steps = first_varied(self.numbers, self.scores, own, likeness, self.rules, enough) if going else []
+            for step in steps:
+                twin = refs[int(own[step.nearest])] if step.nearest >= 0 else None
+                order.append(int(own[step.item]))
+                self.choices.append(MmrPart(step.relevance, step.similarity, twin, len(order)))
+        chosen = set(order)
+        order += [item for own in ordered for item in own.tolist() if item not in chosen]
+        self.choices += [None] * (len(order) - len(self.choices))
+        self.order = np.array(order)
+
+    def at_row(self, row: int) -> Candidate:
+        """The record of the candidate that stands at `row` of the evidence."""
+        item = int(np.flatnonzero(self.numbers.rows == row)[0])
+        return self.candidate(int(np.flatnonzero(self.order == item)[0]))
+
+    def _put_last(self, rescued: Flags) -> None:
+        """Move those that are `rescued` behind all others, in their order."""
+        last = rescued[self.order]
+        places = [*np.flatnonzero(~last).tolist(), *np.flatnonzero(last).tolist()]
+        self.order = self.order[places]
+        self.choices = [self.choices[place] for place in places]
 
     def _similarity(self, refs: list[ChunkRef]) -> Similarity:
         """How like each other the candidates are, kept for rankings that have the same ones."""
         profile, texts = self.rules.profile, self.evidence.texts
-        key = "similarity", profile.snippet, self.numbers.rows.tobytes()
+        key = "similarity", profile.snippet, profile.exact_paths, self.numbers.rows.tobytes()
         found = self.evidence.kept.get(key)
         if not isinstance(found, Similarity):
-            found = self.evidence.kept[key] = Similarity(
-                lambda: [mmr_tokens(profile, texts[ref.rowid]) for ref in refs]
-            )
+            found = self.evidence.kept[key] = Similarity(len(refs), lambda i: mmr_tokens(profile, texts[refs[i].rowid]))
         return found
 
     def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:
@@ -347,7 +498,42 @@ class _Ranking:
             snippet=shown.text,
             snippet_line=min(ref.end_line, ref.start_line + shown.lines_before),
             last_line=max(ref.start_line, ref.end_line - blank_end),
+            factors=self._factors(i),
+            lexical=self._lexical(i),
+            merit=float(scores.merit[0, i]),
+            level=int(numbers.level[i]),
+            provenance=self._provenance(i, ref),
+            annotations=evidence.lexical.said.get(int(numbers.rows[i]), NOTHING_SAID),
         )
+
+    def _factors(self, i: int) -> tuple[Factor, ...]:
+        said = self.evidence.lexical.said.get(int(self.numbers.rows[i]), NOTHING_SAID)
+        terms = self.numbers.terms
+        if not terms:
+            return ()
+        return (
+            Factor("importance", float(terms["importance"][i]), str(said.importance or "")),
+            Factor("project", float(terms["project"][i]), said.project),
+        )
+
+    def _provenance(self, i: int, ref: ChunkRef) -> Provenance | None:
+        if not self.rules.profile.exact_paths or ref.source != MEMORY:
+            return None
+        mtime = self.evidence.lexical.mtimes[int(self.evidence.file_of[self.numbers.rows[i]])]
+        return Provenance(origin_class(ref.path), "unknown", int(mtime * 1000))
+
+    def _lexical(self, i: int) -> LexicalPart | None:
+        """How words and paths found a candidate; None where they did not, or under a profile without such a side."""
+        hit = self._hits.get(int(self.numbers.rows[i]))
+        if hit is None:
+            return None
+        term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
+        score = hit.text_score if np.isnan(hit.bm25) else float(formulas.saturated(np.array(hit.bm25)))
+        return LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain.points)
+
+    @cached_property
+    def _hits(self) -> Mapping[int, Hit]:
+        return {hit.row: hit for hit in self.evidence.lexical.hits} if self.rules.profile.exact_paths else {}
 
     def _snippet(self, text: str, recalled: bool) -> Snippet:
         if not recalled or self.rules.profile.snippet == "head":

@@ -13,9 +13,9 @@ import numpy as np
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
 from memory_tui.providers.protocol import Identity, Provider, Vectors
-from memory_tui.search import formulas
+from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
-from memory_tui.search.evidence import Age, Evidence, Rows
+from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.question_dates import Time, time_in
@@ -23,8 +23,8 @@ from memory_tui.search.rank import ZERO_VECTOR
 from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
 from memory_tui.source.protocol import ChunkSource, WordIndex
 from memory_tui.source.rows import Rejected, Withheld
-from memory_tui.workspace import transcripts
-from memory_tui.workspace.notes import NoteDate, note_date, shown_day
+from memory_tui.workspace import chunking_2026_9, transcripts
+from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
 
 MAX_QUERY = 50_000
 """Characters of the longest query."""
@@ -41,6 +41,9 @@ class Dates:
     openclaw_basis: Sequence[Literal["name", "mtime", "evergreen"]]
     shown: Floats
     shown_basis: Sequence[Literal["name", "mtime", "evergreen"]]
+    newest: Floats
+    """By the rule of OpenClaw 2026.9, by which transcripts age too."""
+    newest_basis: Sequence[Literal["name", "mtime", "evergreen"]]
     days: Sequence[str]
     """The ISO day in each file's name, empty without one."""
     files: int
@@ -59,6 +62,10 @@ class Dates:
         ]
         shown = [None if is_told else shown_day(path) for path, is_told in zip(corpus.files.paths, told, strict=True)]
         times = corpus.files.mtimes
+        newest = [
+            NoteDate(None, "mtime") if is_told else note_date_2026_9(path)
+            for path, is_told in zip(corpus.files.paths, told, strict=True)
+        ]
         return cls(
             np.array(
                 [
@@ -73,6 +80,14 @@ class Dates:
                 dtype=np.float64,
             ),
             ["name" if day else "mtime" if told[i] else "evergreen" for i, day in enumerate(shown)],
+            np.array(
+                [
+                    _midnight(d.day) if d.day else times[i] // 1e-3 / 1e3 if d.basis == "mtime" else np.nan
+                    for i, d in enumerate(newest)
+                ],
+                dtype=np.float64,
+            ),
+            [d.basis for d in newest],
             [day.isoformat() if day else "" for day in shown],
             len(distinct(corpus.file_of)),
         )
@@ -166,8 +181,11 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         notices.append(_cut(different))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
     single = matcher.keywords(asked) if vector is None else None
+    chunking = context.store.chunking()
+    newest = chunking == chunking_2026_9.VERSION
+    found = lexical.search(context.store, matcher, asked) if newest else Lexical.none()
     clock.lap("text")
-    matched = candidates(theirs, ours, *(single.each if single else ()))
+    matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
     cosine = None if vector is None else _cosine(context, vector, kept, matched)
     nearest = np.empty(0, dtype=np.int64)
     if vector is not None and cosine is not None:
@@ -216,6 +234,9 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         openclaw_age=Age((now - dates.openclaw) / _DAY_SECONDS, dates.openclaw_basis),
         recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
         of_named_time=_of_time(dates, time_asked),
+        lexical=found,
+        chunking=chunking,
+        lexical_age=Age((now - dates.newest) / _DAY_SECONDS, dates.newest_basis),
         unsearchable=context.unsearchable,
         notices=tuple(notices),
         timings=clock.timings,

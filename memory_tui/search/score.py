@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from memory_tui.core import profiles
-from memory_tui.core.profiles import Profile
+from memory_tui.core.profiles import Profile, Term
 from memory_tui.core.settings import Settings
-from memory_tui.search import formulas
-from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, Postings, Rows, Side
+from memory_tui.search import formulas, rules_2026_9
+from memory_tui.search.corpus import Integers
+from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, KeywordSide, Lexical, Postings, Rows
 from memory_tui.search.formulas import Floats
+from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import Mode
+from memory_tui.workspace.annotations import NOTHING_SAID
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,9 @@ class Rules:
     def of(cls, settings: Settings, mode: Mode) -> Rules:
         """The rules in force in `mode`: without one side its weight is lost, as in the original."""
         profile = profiles.get(settings.word("profile"))
+        if profile.fixed:
+            # A knob that the release took away turns nothing, whoever turned it.
+            settings = settings.update(profile.fixed, f"profile {profile.name}")
         vector, text = formulas.normalised_weights(
             settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
         )
@@ -55,8 +61,9 @@ class Rules:
             ),
             min_score=settings.number("query.minScore"),
             half_life=settings.number("query.hybrid.temporalDecay.halfLifeDays"),
-            # The original counts age and variety only where it merges two lists.
-            decay=settings.on("query.hybrid.temporalDecay.enabled") and not (one_sided and profile.age == "multiply"),
+            # The original counts variety, and up to 2026.3 age, only where it merges two lists.
+            decay=settings.on("query.hybrid.temporalDecay.enabled")
+            and not (one_sided and profile.age == "multiply" and not profile.fixed),
             mmr=settings.on("query.hybrid.mmr.enabled") and not one_sided,
             mmr_lambda=settings.number("query.hybrid.mmr.lambda"),
             recency=settings.number("recency.weight") if profile.age == "add" else 0.0,
@@ -81,6 +88,14 @@ class Components:
     named: Floats
     """1 for chunks of the days that the query names, 0 for others."""
     text_matches: int
+    level: Rows
+    """How exactly the query names the note: 3 by its path, 2 by its name, 1 without extension, 0 not."""
+    lexical: Floats
+    """What orders chunks that have no points: the keyword score of a text that was found without full-text search."""
+    terms: Mapping[Term, Floats]
+    """What multiplies, beside age, by the name of the term."""
+    in_list: Flags
+    """Which rows the keyword side proposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,29 +107,36 @@ class Scores:
     recency: Floats
     date: Floats
     total: Floats
+    fresh: Floats
+    """The total as it would be without age."""
+    merit: Floats
+    """What the order goes by: the total, but within a group of exactly named notes what their content comes to."""
 
 
 def mode_of(evidence: Evidence, settings: Settings) -> Mode:
     """Which sides can answer: by what the index has, what the query gives, and whether hybrid is on."""
     profile = profiles.get(settings.word("profile"))
-    hybrid = settings.on("query.hybrid.enabled") and evidence.full_text
+    hybrid = (settings.on("query.hybrid.enabled") or bool(profile.fixed)) and evidence.full_text
     # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
     if evidence.cosine is not None or (evidence.pointless and profile.missing_side == "zero"):
         return "hybrid" if hybrid else "vectors only"
     side = evidence.recommended if profile.join == "OR" else evidence.openclaw
-    return "keywords only" if side.plan.fts_query else "nothing"
+    found = profile.exact_paths and evidence.lexical.hits
+    return "keywords only" if side.plan.fts_query or found else "nothing"
 
 
-def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> Side:
+def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> KeywordSide:
     """The word side by the profile's own way of asking."""
     if rules.profile.join == "OR":
         return evidence.recommended
+    if rules.profile.text_score == "boosted":
+        return _listed(evidence.lexical)
     if mode == "keywords only" and evidence.keywords is not None:
         return _merged(evidence.keywords, rules)
     return evidence.openclaw
 
 
-def _merged(search: KeywordSearch, rules: Rules) -> Side:
+def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
     """What the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
     best: dict[int, tuple[float, float]] = {}
     for side in search.each:
@@ -126,10 +148,19 @@ def _merged(search: KeywordSearch, rules: Rules) -> Side:
     order = sorted(best, key=lambda row: -best[row][0])
     postings = Postings(np.array(order, dtype=np.int64), np.array([best[row][1] for row in order], dtype=np.float64))
     frequency = {word: count for side in search.each for word, count in side.frequency.items()}
-    return Side(search.plan, postings, frequency, whole=True)
+    return KeywordSide(search.plan, postings, frequency, whole=True)
 
 
-def pools(evidence: Evidence, side: Side, mode: Mode, limit: int) -> tuple[Rows, Rows]:
+def _listed(found: Lexical) -> KeywordSide:
+    """The lexical side as a word side: all its hits, with the bm25 of those whose words were matched."""
+    postings = Postings(
+        np.array([hit.row for hit in found.hits], dtype=np.int64), np.array([hit.bm25 for hit in found.hits])
+    )
+    frequency = {word: count for search in found.searches[:1] for word, count in search.frequency.items()}
+    return KeywordSide(found.plan, postings, frequency, whole=True)
+
+
+def pools(evidence: Evidence, side: KeywordSide, mode: Mode, limit: int) -> tuple[Rows, Rows]:
     """What each side proposes: the rows nearest by cosine, and those best by bm25."""
     nearest = evidence.nearest[:limit] if evidence.cosine is not None else evidence.nearest[:0]
     most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else limit
@@ -151,14 +182,19 @@ def _ranks(pool: Rows, rows: Rows, chunks: int) -> Rows:
 
 def age_of(evidence: Evidence, profile: Profile) -> Age:
     """Ages by the profile's own rule of which names carry a day."""
+    if profile.exact_paths and evidence.lexical_age is not None:
+        return evidence.lexical_age
     return evidence.openclaw_age if profile.age == "multiply" else evidence.recommended_age
 
 
-def components(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Components:
+def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Components:
     """The candidates that both sides propose, with the numbers that no weight, age or gate changes."""
     nearest, matched = pools(evidence, side, mode, rules.limit)
     rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist()])), dtype=np.int64)
     profile = rules.profile
+    hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
+    if profile.exact_paths:
+        rows = _in_tie_order(evidence, rows, hits, mode)
     computed = profile.missing_side == "computed"
 
     cosine = np.full(len(rows), np.nan) if evidence.cosine is None else evidence.cosine[rows]
@@ -177,9 +213,13 @@ def components(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Comp
     if profile.text_score == "magnitude":
         text_scale = max(float(-side.postings.bm25[0]), 0.0) if len(matched) else 0.0
     counted = ~np.isnan(bm25) & (computed | (text_rank > 0)) & (mode != "vectors only")
-    text = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
+    if hits:
+        text = np.array([_keyword_score(hits.get(row), mode) for row in rows.tolist()])
+    else:
+        text = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
 
     files = evidence.file_of[rows]
+    own = [hits.get(row) for row in rows.tolist()]
     return Components(
         rows,
         cosine,
@@ -193,7 +233,53 @@ def components(evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> Comp
         age_of(evidence, profile).days[files],
         np.isin(files, list(evidence.of_named_time)).astype(np.float64),
         int(np.count_nonzero(~np.isnan(every))),
+        _levels(evidence, files, profile),
+        np.array([_unmatched(hit) for hit in own], dtype=np.float64),
+        {term: _term(term, evidence.lexical, rows) for term in profile.terms if term != "decay"},
+        text_rank > 0,
     )
+
+
+def _levels(evidence: Evidence, files: Integers, profile: Profile) -> Rows:
+    """How exactly the query names the note of each row; 0 under a profile that does not ask."""
+    levels = evidence.lexical.levels if profile.exact_paths else {}
+    return np.array([levels.get(file, 0) for file in files.tolist()], dtype=np.int64)
+
+
+def _keyword_score(hit: Hit | None, mode: Mode) -> float:
+    """What the word side gives a chunk: nothing to one that only its path was found by, where the path is exact."""
+    if hit is None or (hit.level and not hit.body):
+        return 0.0
+    if mode == "keywords only" and hit.body:
+        return hit.score
+    return hit.score if hit.text_score > 0 else 0.0 if hit.level else hit.path_score
+
+
+def _unmatched(hit: Hit | None) -> float:
+    """The keyword score of a chunk whose text was looked through, because no word of it could be matched."""
+    return hit.score if hit is not None and hit.body and hit.text_score == 0 else 0.0
+
+
+def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode: Mode) -> Rows:
+    """`rows` without those that are never recalled, in the order in which equal ones stand."""
+    never = rules_2026_9.dropped(evidence.lexical.said)
+
+    def key(row: int) -> tuple[object, ...]:
+        hit, ref = hits.get(row), evidence.refs[row]
+        at = rules_2026_9.collation(ref.path), ref.start_line
+        if mode == "keywords only" and hit is not None:
+            return -hit.text_score, 0.0 if hit.level else -hit.path_score, *at, ref.id
+        return -_unmatched(hit), 0.0, *at, ref.end_line
+
+    return np.array(sorted((row for row in rows.tolist() if row not in never), key=key), dtype=np.int64)
+
+
+def _term(term: Term, found: Lexical, rows: Rows) -> Floats:
+    """What `term` multiplies each of `rows` by."""
+    said = [found.said.get(row, NOTHING_SAID) for row in rows.tolist()]
+    if term == "importance":
+        return np.array([rules_2026_9.importance_factor(own.importance) for own in said], dtype=np.float64)
+    return np.array([rules_2026_9.project_factor(own, found.active) for own in said], dtype=np.float64)
 
 
 def column(values: Sequence[float]) -> Floats:
@@ -212,7 +298,30 @@ def score(parts: Components, rules: Sequence[Rules]) -> Scores:
     # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
     recency = np.where(adds, column([rule.recency for rule in rules]) * fade, 0.0)
     date = column([rule.date_boost for rule in rules]) * parts.named
-    return Scores(hybrid, factor, recency, date, hybrid * factor + recency + date)
+    base = hybrid
+    if rules[0].profile.exact_paths:
+        content = np.where(hybrid != 0, hybrid, parts.lexical)
+        base = np.where(parts.level > 0, (1.0 + np.clip(hybrid, 0.0, 1.0)) / 2.0, content)
+    merit, fresh = base * factor, base
+    for values in parts.terms.values():
+        merit, fresh = merit * values, fresh * values
+    merit, fresh = merit + recency + date, fresh + date
+    if not rules[0].profile.exact_paths:
+        return Scores(hybrid, factor, recency, date, merit, hybrid, merit)
+    # A note that the question names counts 1 whatever it holds; a chunk without points counts 0 whatever orders it.
+    named, empty = parts.terms["project"], hybrid == 0
+    total = np.where(parts.level > 0, named, np.where(empty, 0.0, merit))
+    return Scores(hybrid, factor, recency, date, total, np.where(parts.level > 0, named, fresh), merit)
+
+
+def groups(parts: Components, merit: Floats, total: Floats) -> list[Rows]:
+    """The candidates in their order before variety counts: exactly named notes by level, then all others."""
+    found = []
+    for level in np.unique(parts.level)[::-1].tolist():
+        own = np.flatnonzero(parts.level == level)
+        keys = (-merit[own],) if level else (-merit[own], -total[own])
+        found.append(own[np.lexsort(keys)])
+    return found
 
 
 def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
@@ -220,7 +329,7 @@ def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
 
     OpenClaw knows its keyword hits by path and lines, and the pieces of one long line share them.
     """
-    found = parts.text_rank > 0
+    found = parts.in_list
     if found.all() or not found.any():
         return found
     places = [
@@ -234,16 +343,30 @@ def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
 class Similarity:
     """Jaccard similarity between token sets: shared tokens over all tokens; two empty sets are the same.
 
-    `tokens` makes the sets when the first of them is asked for. May be used by several threads at once.
+    `tokens` makes each of so many sets when it is asked for. May be used by several threads at once.
     """
 
-    def __init__(self, tokens: Callable[[], Sequence[frozenset[str]]]) -> None:
-        self._make = tokens
+    def __init__(self, count: int, tokens: Callable[[int], frozenset[str]]) -> None:
+        self._count, self._make = count, tokens
+        self._tokens: dict[int, frozenset[str]] = {}
         self._known: dict[int, Floats] = {}
 
     @cached_property
     def _sets(self) -> _Sets:
-        return _Sets(self._make())
+        return _Sets([self._of(i) for i in range(self._count)])
+
+    def _of(self, i: int) -> frozenset[str]:
+        found = self._tokens.get(i)
+        if found is None:
+            found = self._tokens[i] = self._make(i)
+        return found
+
+    def of(self, i: int, j: int) -> float:
+        """The similarity of two sets, without the others being made."""
+        one, other = self._of(i), self._of(j)
+        shared = len(one & other)
+        union = len(one) + len(other) - shared
+        return shared / union if union else 1.0
 
     def row(self, i: int) -> Floats:
         """The similarity of set `i` to every set; not to be changed."""

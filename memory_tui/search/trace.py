@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from memory_tui.core.settings import Settings
+from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
     from memory_tui.providers.serving import Who
@@ -42,10 +43,14 @@ class ChunkRef:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Given to the agent as hit number `place` (1-based); `relaxed` when it passed the relaxed floor only."""
+    """Given to the agent as hit number `place` (1-based); `relaxed` when it passed the relaxed floor only.
+
+    One that is `rescued` is below minScore, and follows those over it because words found it and meaning did not.
+    """
 
     place: int
     relaxed: bool = False
+    rescued: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +146,50 @@ class MmrPart:
 
 
 @dataclass(frozen=True, slots=True)
+class LexicalPart:
+    """How words and paths found a chunk in OpenClaw 2026.9: which search gave the score, and what it is made of.
+
+    `term` is the keyword that was looked for alone, empty for the whole question. text.score = min(1, text_score +
+    asked + held + path_words + length) where the text was found (`body`), else `path_score` of its path. OpenClaw
+    gives the agent `reported`, the best text_score of any search.
+    """
+
+    term: str
+    body: bool
+    text_score: float
+    reported: float
+    path_score: float
+    level: int
+    asked: float
+    held: float
+    path_words: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A term that multiplies the score beside age: `importance` or `project`, and what it was read from."""
+
+    term: Literal["importance", "project"]
+    value: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Whom OpenClaw 2026.9 takes for the author of a chunk, in what kind of session, and when (epoch milliseconds)."""
+
+    origin_class: str
+    session_kind: str
+    observed_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """One chunk that a side proposed, with every number that made its score.
 
-    score = (vector.points + text.points) x age.factor + age.points + date_points
+    score = (vector.points + text.points) x age.factor x each factor + age.points + date_points; but where the question
+    names the note (lexical.level) it is 1 x project, and `merit` orders such notes among themselves.
     """
 
     chunk: ChunkRef
@@ -161,6 +206,13 @@ class Candidate:
     """Line of the file at which the snippet starts."""
     last_line: int
     """The last line of the chunk in its note; unlike `chunk.end_line` never one that is not there."""
+    factors: tuple[Factor, ...] = ()
+    lexical: LexicalPart | None = None
+    merit: float = 0.0
+    level: int = 0
+    """How exactly the question names its note: 3 by path, 2 by name, 1 by name without extension, 0 not."""
+    annotations: Annotations = NOTHING_SAID
+    provenance: Provenance | None = None
 
 
 Item = TypeVar("Item")

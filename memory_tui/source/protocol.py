@@ -120,6 +120,14 @@ class ChunkSource(Protocol):
         """Read the texts of chunks by rowid; those that are gone are missing."""
         ...
 
+    def annotations(self) -> dict[int, tuple[int, str, str]]:
+        """Read importance (0: none), triggers and project of each chunk that has annotations, by rowid."""
+        ...
+
+    def chunking(self) -> str:
+        """Name the release of OpenClaw by whose rules notes are cut; empty where nothing was indexed yet."""
+        ...
+
     def page(self, after: int, count: int, *, vectors: bool = True) -> ChunkPage:
         """Read the next `count` chunks with a rowid above `after`; without `vectors` their dimensions are 0."""
         ...

@@ -244,7 +244,8 @@ class MemoryApp(GlobalActions):
         super()._end_batch()
         with suppress(ScreenStackError):
             for screen in self._background_screens:
-                screen.check_idle()
+                # The dialogue shows what is behind it as that was drawn last, so it is drawn after it.
+                screen.call_after_refresh(self.screen.refresh)
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the panes one by one, everything else at once."""

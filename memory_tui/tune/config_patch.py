@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memory_tui.config import config_write, json5_edit
+from memory_tui.config import config_write, json5_edit, release
 from memory_tui.config import load as configuration
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import OWN
@@ -74,11 +74,13 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     theirs = config.kind == "openclaw" and tuned.word("profile") != profiles.OWN
     asked = config.values.get("profile")
     named = str(asked.value) if asked else "auto"
-    if profiles.meant(named, config.kind) != tuned.word("profile"):
+    if release.meant(named, config).profile != tuned.word("profile"):
         written = Settings({**written.values, "profile": Value(named, "configuration")})
     wanted = {key: value.value for key, value in tuned.values.items() if value.value != written.values[key].value}
     if not theirs:
         return _own(config, wanted, written)
+    fixed = profiles.get(tuned.word("profile")).fixed
+    wanted = {key: value for key, value in wanted.items() if key not in fixed}
     left = [
         (key, _WITHOUT_A_PLACE.get(key, f"OpenClaw has no {BY_KEY[key].label}")) for key in wanted if key in _OWN_KEYS
     ]

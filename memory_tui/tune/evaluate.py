@@ -8,8 +8,8 @@ from typing import Any
 
 from memory_tui.core.errors import LabelError
 from memory_tui.core.settings import Settings
-from memory_tui.explain.counterfactuals import Replay
-from memory_tui.explain.noise import Probe
+from memory_tui.explain.counterfactuals import Reranking
+from memory_tui.explain.noise import NoiseQuery
 from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import ChunkRef
@@ -28,13 +28,13 @@ class Case:
 
     query: Query
     evidence: Evidence
-    replay: Replay
+    replay: Reranking
 
     @classmethod
     def of(cls, query: Query, evidence: Evidence) -> Case:
         """`evidence` reduced to what can be a candidate, so that hundreds of questions fit in memory."""
         small, _ = subset(evidence)
-        return cls(query, small, Replay(small))
+        return cls(query, small, Reranking(small))
 
     def hits(self, settings: Settings) -> tuple[ChunkRef, ...]:
         """What is recalled under `settings`, in order."""
@@ -121,13 +121,13 @@ def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> t
     return tuple(cases)
 
 
-def probes(cases: Sequence[Case]) -> tuple[Probe, ...]:
+def probes(cases: Sequence[Case]) -> tuple[NoiseQuery, ...]:
     """The answerable ones of `cases` as questions that tell the noise floor what is right."""
     found = []
     for case in cases:
         right = frozenset(ref.rowid for ref in case.evidence.refs.values() if (case.query.grade(ref) or 0) > 0)
         if case.query.relevant:
-            found.append(Probe(case.evidence, right or frozenset([-1])))
+            found.append(NoiseQuery(case.evidence, right or frozenset([-1])))
     return tuple(found)
 
 

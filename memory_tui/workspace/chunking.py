@@ -74,6 +74,11 @@ def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
     return jsstring.sha256_hex(f"{source}:{path}:{chunk.start_line}:{chunk.end_line}:{chunk.hash}:{model}")
 
 
+def sealed(start_line: int, end_line: int, text: str) -> Chunk:
+    """The chunk of these lines, with the hash of its `text`."""
+    return _chunk(start_line, end_line, text.encode(), text)
+
+
 def _chunk(start_line: int, end_line: int, data: bytes, text: str | None = None) -> Chunk:
     return Chunk(start_line, end_line, data.decode() if text is None else text, hashlib.sha256(data).hexdigest())
 

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from memory_tui.workspace.roots import ROOT_NOTES, Roots, survey
+from memory_tui.workspace.roots import Roots, survey
 from memory_tui.workspace.scan import Places, Rule, Scan, Settled, Walk, storable
 
 _OF_MORE: frozenset[Rule] = frozenset({"unreadable", "duplicate", "missing root"})
@@ -52,7 +52,7 @@ class Picture:
     def _absolute(self, roots: Roots, stored: Iterable[str]) -> Iterator[str]:
         """Where the notes stored as `stored` are, but for those that are looked at each time anyway."""
         folders = {place.start: folder for folder, place in self.places.items()}
-        always = {*ROOT_NOTES, *map(roots.stored, roots.extra)}
+        always = {*roots.root_notes, *map(roots.stored, roots.extra)}
         for path in stored:
             above, slash, name = path.rpartition("/")
             if above + slash in folders:
@@ -77,10 +77,10 @@ class _Again:
     def look(self, named: Collection[str]) -> Picture:
         base = str(self._roots.workspace)
         os.lstat(base)
-        self._looked.update(ROOT_NOTES)
-        for name in ROOT_NOTES:
+        self._looked.update(self._roots.root_notes)
+        for name in self._roots.root_notes:
             self._walk.root_note(os.path.join(base, name), name)
-        singles = {os.path.join(base, name) for name in ROOT_NOTES}
+        singles = {os.path.join(base, name) for name in self._roots.root_notes}
         singles.update(path for path in self._roots.extra if self._single(path))
         for path in named:
             if path not in singles:

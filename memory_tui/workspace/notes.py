@@ -93,6 +93,20 @@ def note_date(path: str) -> NoteDate:
     return NoteDate(None, "mtime")
 
 
+def note_date_2026_9(path: str) -> NoteDate:
+    """Which date ages the note stored as `path` in OpenClaw 2026.9: a day in its name in any folder below memory/.
+
+    `2026-01-02.md` and `2026-01-02-router.md` count; an impossible day and extra paths go by mtime, the rest below
+    memory/ and the root notes are evergreen (section 7.1 of the profile's specification).
+    """
+    if match := _DATED_BELOW.search(path):
+        day = _day(match)
+        return NoteDate(day, "name" if day else "mtime")
+    if path in ("MEMORY.md", "USER.md") or path.startswith("memory/"):
+        return NoteDate(None, "evergreen")
+    return NoteDate(None, "mtime")
+
+
 def shown_day(path: str) -> date | None:
     """The real day that a note's name starts with, in any folder: `2026-01-02.md`, `2026-01-02-router.md`."""
     match = _DAY_FIRST.search(path)
@@ -100,6 +114,7 @@ def shown_day(path: str) -> date | None:
 
 
 _DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})\.md\Z")
+_DATED_BELOW = re.compile(r"(?:^|/)memory/(?:[^/]+/)*([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z")
 _DAY_FIRST = re.compile(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[-_. ][^/]*)?\.md\Z")
 
 

@@ -58,6 +58,8 @@ def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
 
 
 ROOT_NOTES = ("MEMORY.md", "memory.md")
+ROOT_NOTES_2026_9 = ("MEMORY.md", "USER.md")
+REPAIRED = ".openclaw-repair"
 FOLDER = "memory"
 WORKSPACE = "."
 """How the workspace itself is stored."""
@@ -86,6 +88,10 @@ class Roots:
     sources: tuple[str, ...] = (MEMORY,)
     sessions: str = ""
     archives: bool = False
+    root_notes: tuple[str, ...] = ROOT_NOTES
+    """The notes at the top of the workspace; 2026.9 reads MEMORY.md, and the user's USER.md."""
+    never: str = ""
+    """A name of folders that are not entered: 2026.9 keeps there what it repaired."""
 
     @classmethod
     def open(
@@ -96,12 +102,13 @@ class Roots:
         sources: Iterable[str] = (MEMORY,),
         sessions: str | os.PathLike[str] = "",
         archives: bool = False,
+        chunking: str = "2026.3",
     ) -> Roots:
         """Roots as a configuration writes them: `~` stands for home, extra paths are relative to the workspace.
 
         An extra path with a pattern is an ExtraPath. `sessions` is the absolute folder of transcripts; it counts where
-        `sources` names it, and with nothing left notes do. Raises WorkspaceError when the workspace is not a folder
-        that can be listed.
+        `sources` names it, and with nothing left notes do. `chunking` is the release by whose rules notes are read.
+        Raises WorkspaceError when the workspace is not a folder that can be listed.
         """
         base = os.path.abspath(os.path.expanduser(os.fspath(workspace)))
         _check_folder(base)
@@ -116,6 +123,7 @@ class Roots:
             kept,
             folder if transcripts.SOURCE in kept else "",
             archives,
+            *((ROOT_NOTES_2026_9, REPAIRED) if chunking == "2026.9" else (ROOT_NOTES, "")),
         )
 
     def stored(self, absolute: str) -> str:
@@ -157,9 +165,9 @@ def survey(roots: Roots, settled: Settled | None = None) -> tuple[Scan, Places]:
     """
     base = str(roots.workspace)
     _check_folder(base)
-    walk = Walk(base, settled)
+    walk = Walk(base, settled, never=roots.never)
     if MEMORY in roots.sources:
-        for name in ROOT_NOTES:
+        for name in roots.root_notes:
             walk.root_note(_join(base, name), name)
         walk.folder(_join(base, FOLDER), FOLDER, base)
         _walk_extra(roots, walk)
@@ -176,7 +184,7 @@ def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
     except WorkspaceError as error:
         missing = not os.path.lexists(roots.workspace)
         without = LeftOut(WORKSPACE, "missing root" if missing else "unreadable", error.message)
-    walk = Walk(str(roots.workspace), settled)
+    walk = Walk(str(roots.workspace), settled, never=roots.never)
     if MEMORY in roots.sources:
         _walk_extra(roots, walk)
     notes = walk.result()
@@ -350,7 +358,7 @@ def _folders(roots: Roots) -> Iterator[str]:
 def _allowed(roots: Roots, absolute: str) -> Iterator[str]:
     """The roots through which `absolute` may be read; links above a root are followed, none below."""
     base = str(roots.workspace)
-    if _below(_join(base, FOLDER), absolute) or absolute in [_join(base, name) for name in ROOT_NOTES]:
+    if _below(_join(base, FOLDER), absolute) or absolute in [_join(base, name) for name in roots.root_notes]:
         yield base
     for extra in roots.extra:
         if absolute == extra:
@@ -382,7 +390,7 @@ def _is_same(status: os.stat_result | None, note: Found) -> bool:
 def _included(note: Found, stored: str) -> str:
     if note.source == transcripts.SOURCE:
         why = "It is the transcript of a session."
-    elif note.path in ROOT_NOTES:
+    elif note.path in (*ROOT_NOTES, *ROOT_NOTES_2026_9):
         why = "It is a root note of the workspace."
     elif note.path.startswith(FOLDER + "/"):
         why = "It is a note below memory/."

@@ -46,6 +46,7 @@ Rule = Literal[
     "not a transcript",
     "pattern",
     "too many",
+    "repaired",
 ]
 Inode = tuple[int, int]
 
@@ -127,12 +128,15 @@ def storable(path: str) -> str:
 class Walk:
     """Collects notes root by root; the first root that reaches a note wins."""
 
-    def __init__(self, base: str, settled: Settled | None = None, places: Places | None = None) -> None:
+    def __init__(
+        self, base: str, settled: Settled | None = None, places: Places | None = None, never: str = ""
+    ) -> None:
         self.places: dict[str, Place] = {}
         """The folders that were listed."""
         self.plain = True
         """Whether every file of theirs is a note by its name and kind alone."""
         self._base = base
+        self._never = never
         self.quiet = 0
         self._settled: Settled = settled or {}
         self.found: list[Found] = []
@@ -266,6 +270,9 @@ class Walk:
         todo = [(absolute, stored)]
         while todo:
             folder, prefix = todo.pop()
+            if self._never and folder.endswith(os.sep + self._never):
+                self._skip(prefix, "repaired", "OpenClaw keeps there what it repaired, and does not read it.")
+                continue
             if folder in _SYSTEM:
                 self._skip(prefix, "not a file", "It is a folder of the system, not of notes.")
                 continue

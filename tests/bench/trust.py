@@ -280,8 +280,8 @@ def replacing(place: Path, chunks: int) -> None:
     for number in range(12):
         note = folder / "memory" / "000" / f"note-{number * 7}.md"
         note.write_text(note.read_text()[:-1] + f" changed {number}\n")
-        seen = scan(roots, store.settled())
-        whole.append(cpu(lambda: scan(roots, store.settled())))
+        seen = scan(roots, store.known().settled)
+        whole.append(cpu(lambda: scan(roots, store.known().settled)))
         writing.append(cpu(lambda seen=seen: sync(store, roots, provider, settings, seen)))
         began = time.process_time()
         corpus = corpus.refresh(store)

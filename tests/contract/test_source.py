@@ -534,7 +534,7 @@ def test_a_chunk_outside_the_pool_is_explained_alike_without_vectors_in_memory(k
                 if row.rowid == corpus.rowids[far]
             )
             known = store.standings(evidence.vector, [ref.rowid]) if evidence.vector is not None else {}
-            place = why_not.Place(ref.path, None, (ref,), store.texts([ref.rowid]), standings=known)
+            place = why_not.ExplainedLine(ref.path, None, (ref,), store.texts([ref.rowid]), standings=known)
             verdicts.append(why_not.why(evidence, chosen, place).fate)
         whole, light = verdicts
         assert isinstance(whole, verdict_types.OutsideVectorPool)

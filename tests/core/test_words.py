@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.core import tokens
-from memory_tui.core.dates import spelled
+from memory_tui.core.tokens import spelled
 
 
 def rare(asked: list[str]) -> list[int]:

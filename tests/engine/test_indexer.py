@@ -443,11 +443,11 @@ def test_a_sync_that_finds_everything_done_tells_who_did_it(
 def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Path, heard: Heard) -> None:
     index = tmp_path / "index.sqlite"
     first, second = Keeping(lambda: index, heard), Keeping(lambda: index, heard)
-    assert first.ours()
-    assert not second.ours()
+    assert first.leads()
+    assert not second.leads()
     (tmp_path / "index.sqlite.keeper").unlink()
-    assert second.ours()
-    assert not first.ours()
+    assert second.leads()
+    assert not first.leads()
     second.close()
-    assert first.ours()
+    assert first.leads()
     first.close()

@@ -14,7 +14,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import noise, wording
-from memory_tui.explain.noise import UNRELATED, UNRELATED_CHINESE, Probe, Probes, ask_all, known_items
+from memory_tui.explain.noise import UNRELATED, UNRELATED_CHINESE, NoiseQuery, Probes, ask_all, known_items
 from memory_tui.explain.verdicts import AboveRight, BelowNoise, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.plan import Options
 from memory_tui.render import as_text
@@ -27,8 +27,8 @@ TODAY = dt.date(2026, 11, 20)
 def probes(nonsense: list[float], related: list[float], *, labelled: bool = True) -> Probes:
     """Questions whose best, or right, chunk has these cosines; all the weight is on cosines below."""
     return Probes(
-        tuple(Probe(evidence([cosine, cosine / 2], {})) for cosine in nonsense),
-        tuple(Probe(evidence([0.0, cosine], {}), frozenset([1])) for cosine in related),
+        tuple(NoiseQuery(evidence([cosine, cosine / 2], {})) for cosine in nonsense),
+        tuple(NoiseQuery(evidence([0.0, cosine], {}), frozenset([1])) for cosine in related),
         labelled,
     )
 
@@ -99,7 +99,7 @@ def test_shares_of_the_best_hit_cannot_tell_nonsense() -> None:
 
 
 def test_chunks_that_are_no_candidate_count_as_shut_out() -> None:
-    found = Probe(evidence([0.9, 0.8, 0.7], {}), frozenset([2]))
+    found = NoiseQuery(evidence([0.9, 0.8, 0.7], {}), frozenset([2]))
     floor = noise.measure(Probes((), (found,), True), by_cosine(maxResults=1, candidateMultiplier=1, minScore=0.1))
     assert floor.related == (0.0,)
     assert floor.nonsense == ()

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.why import Line, explain, stages, terms_line
+from memory_tui.explain.why import ScoreLine, explain, stages, terms_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.tui.tuning import describe, dials, weighing
@@ -121,7 +121,7 @@ def test_a_low_pane_cuts_no_fact(ask: Ask, width: int) -> None:
     facts = [
         *explain(trace.recalled[0], trace),
         terms_line("外婆", trace),
-        *(Line("notice", notice.message) for notice in trace.notices),
+        *(ScoreLine("notice", notice.message) for notice in trace.notices),
     ]
     rows = ["".join(text for text, _ in row) for row in packed_rows(facts, width)]
     assert all(cell_len(row) <= width for row in rows)

@@ -6,12 +6,13 @@ import itertools
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.why import Line, explain, in_a_line
+from memory_tui.explain.why import ScoreLine, explain, in_a_line, parts
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
 from tests.support.tui import NOW, sample
@@ -76,12 +77,19 @@ def close(redone: float, shown: str) -> bool:
     return abs(redone - float(shown)) <= 0.5002 * 10.0**-digits
 
 
-def check_line(line: Line) -> None:
+def check_line(line: ScoreLine) -> None:
     """The divisions and the product of one line."""
     if line.label not in ("vector", "text") or line.value is None:
         return
     detail, points = line.detail, line.shown[2:]
-    if found := re.search(rf"{NUMBER}  / best {NUMBER} = {NUMBER}", detail):
+    if found := re.search(rf"{NUMBER} bm25(.*?)  = {NUMBER}(, 1 at most)?", detail):
+        whole = float(found[1]) + sum(float(gain) for gain in re.findall(rf"\+ {NUMBER}", found[2]))
+        assert close(min(1.0, whole), found[3]), detail
+        assert bool(found[4]) == (whole > 1), detail
+        score = found[3]
+    elif found := re.search(rf"words in its path {NUMBER}", detail):
+        score = found[1]
+    elif found := re.search(rf"{NUMBER}  / best {NUMBER} = {NUMBER}", detail):
         assert close(float(found[1]) / float(found[2]), found[3]), detail
         score = found[3]
     elif found := re.search(rf"bm25 {NUMBER}  r/\(1\+r\) = {NUMBER}", detail):
@@ -125,6 +133,13 @@ def check(candidate: Candidate, trace: Trace) -> None:
 
 def check_formula(formula: str) -> None:
     """`.40 x 0.854 + .60 x 0.818 = 0.832 + 0.020 age = 0.852 >= 0.35`, redone from left to right."""
+    if formula.startswith("named by the question: "):
+        first, *rest = re.split(" (?:>=|<) ", formula)[0].removeprefix("named by the question: ").split(" = ")
+        value = float(first.split()[0])
+        for number in re.findall(rf"x {NUMBER}", first):
+            value *= float(number)
+        assert all(abs(value - float(after)) <= 0.0011 for after in rest), formula
+        return
     sums, _, _ = re.split(" (>=|<) ", formula)[0], *re.split(" (>=|<) ", formula)[1:3]
     first, *rest = sums.split(" = ")
     one, other = (float(a) * float(b) for a, b in re.findall(rf"{NUMBER} x {NUMBER}", first))
@@ -154,3 +169,42 @@ def test_every_printed_number_is_redone_from_the_printed_digits(tmp_path: Path, 
                 check(candidate, trace)
                 checked += 1
     assert checked > 20
+
+
+def curated(folder: Path) -> Path:
+    """Notes with importance, projects, names that a question can be, and dates."""
+    common(folder)
+    (folder / "MEMORY.md").write_text(
+        "# Facts\n- the router is an Omada <!-- importance: 9 -->\n- deploy rollback <!-- importance: 2 -->\n"
+        "- garden bread <!-- project: github.com/acme/a -->\n- invoice printer <!-- project: github.com/acme/b -->\n"
+    )
+    (folder / "memory" / "router.md").write_text("# Router\n\nvlan and Omada\n")
+    return folder
+
+
+@pytest.mark.parametrize("provider", ["scripted", "none"])
+def test_every_term_of_2026_9_adds_up(tmp_path: Path, provider: str) -> None:
+    options = Options(
+        workspace=str(curated(tmp_path / "notes")),
+        index=str(tmp_path / "index.sqlite"),
+        provider=provider,
+        now=NOW,
+        changes=(("profile", "openclaw-2026.9"),),
+    )
+    seen: set[str] = set()
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        for question in (*QUESTIONS, "router", "router.md", "garden bread", "omada printer house zebra", "deploy"):
+            found = engine.queries.gather(question)
+            for active in (frozenset[str](), frozenset({"github.com/acme/a"})):
+                evidence = replace(found, lexical=replace(found.lexical, active=active))
+                for floor in (0.0, 0.35, 0.9):
+                    settings = engine.plan.settings.set("query.minScore", floor, "test")
+                    trace = engine.queries.rank(evidence, settings)
+                    for candidate in [*trace.recalled, *trace.lost[:8]]:
+                        check(candidate, trace)
+                        assert sum(parts(candidate).values()) == pytest.approx(candidate.score)
+                        seen.update(one.term for one in candidate.factors if one.value != 1.0)
+                        seen.update({"term"} if candidate.lexical and candidate.lexical.term else ())
+                        seen.update({"path"} if candidate.level else ())
+    assert seen == {"importance", "project", "term", "path"}

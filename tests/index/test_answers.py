@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.why_not import look
+from memory_tui.explain.why_not import locate
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
 from tests.support.paths import TESTS
@@ -118,8 +118,8 @@ def test_a_place_is_read_in_one_state(notes: Path) -> None:
         first.indexer.sync()
         store = Store.open(notes / "i.sqlite", read_only=True)
         with store.snapshot():
-            before = look(first.plan.roots, store, "memory/b.md", 20)
+            before = locate(first.plan.roots, store, "memory/b.md", 20)
             rebuilt(notes, 200)
-            assert look(first.plan.roots, store, "memory/b.md", 20) == before
-        assert look(first.plan.roots, store, "memory/b.md", 20) != before
+            assert locate(first.plan.roots, store, "memory/b.md", 20) == before
+        assert locate(first.plan.roots, store, "memory/b.md", 20) != before
         store.close()

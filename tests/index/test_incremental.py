@@ -118,7 +118,7 @@ def done(memory: Memory, step: tuple) -> None:
 
 def agree(memory: Memory, store: Store) -> None:
     known = store.known()
-    fast, full = scan(memory.roots, store.settled()), scan(memory.roots)
+    fast, full = scan(memory.roots, store.known().settled), scan(memory.roots)
     assert fast.left_out == full.left_out
     assert fast.total == full.total == len(full.found)
     listed = set(fast.found)
@@ -199,7 +199,7 @@ def test_the_fast_look_and_the_full_one_agree_whatever_happened(every):
         for path in ("MEMORY.md", "memory/a.md", "memory/deep/a.md", "aside/a.md"):
             written(memory, path, "one")
         memory.sync()
-        assert scan(memory.roots, memory.store.settled()).quiet == 3
+        assert scan(memory.roots, memory.store.known().settled).quiet == 3
         follower = Store.open(memory.store.path, read_only=True)
         for step in every:
             done(memory, step)
@@ -207,7 +207,7 @@ def test_the_fast_look_and_the_full_one_agree_whatever_happened(every):
             # A process that begins, and one that has followed every change, know the same.
             agree(memory, follower)
             fresh = Store.open(memory.store.path, read_only=True)
-            assert fresh.settled() == follower.settled() == memory.store.settled()
+            assert fresh.known().settled == follower.known().settled == memory.store.known().settled
             fresh.close()
         follower.close()
         memory.store.close()

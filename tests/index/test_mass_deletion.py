@@ -158,7 +158,7 @@ def test_nothing_is_lost_between_deleted_and_held(tmp_path_factory, known, kept)
     seen = Scan(found, ())
     gone = mass_deletion.sort_out(seen, rows, roots)
     missing = len(rows) - len(found)
-    assert len(gone.deleted) + len(gone.held) == missing
+    assert len(gone.deleted) + len(gone.retained) == missing
     assert (gone.shrink is not None) == (missing >= MANY and 2 * missing > known)
-    assert not (gone.deleted and gone.held)
+    assert not (gone.deleted and gone.retained)
     assert len(mass_deletion.sort_out(seen, rows, roots, accepted=True).deleted) == missing

@@ -221,7 +221,7 @@ def test_a_folder_that_cannot_be_written_is_replaced_by_a_temporary_one(tmp_path
     assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
     store.close()
     # The next session finds the same file.
-    assert index_file.place(wanted, []) == store.path
+    assert index_file.choose_path(wanted, []) == store.path
 
 
 def test_a_temporary_folder_that_others_can_enter_is_not_used(tmp_path, monkeypatch):
@@ -230,7 +230,7 @@ def test_a_temporary_folder_that_others_can_enter_is_not_used(tmp_path, monkeypa
     trap.mkdir()
     trap.chmod(0o777)
     (tmp_path / "file").write_text("in the way")
-    path = index_file.place(tmp_path / "file" / "memory.sqlite", [])
+    path = index_file.choose_path(tmp_path / "file" / "memory.sqlite", [])
     assert trap not in path.parents
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 

@@ -37,6 +37,7 @@ from memory_tui.source.rows import (
     Withheld,
 )
 from memory_tui.workspace import notes as workspace_notes
+from memory_tui.workspace.annotations import NOTHING_SAID
 
 TIE = 1e-6
 ASCII_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
@@ -266,6 +267,13 @@ class MemoryStore:
         if any(sha256_hex(new.text) != new.hash for new in found.values()):
             raise self.damaged("a text is not what was indexed")
         return {rowid: new.text for rowid, new in found.items()}
+
+    def annotations(self) -> dict[int, tuple[int, str, str]]:
+        said = {rowid: chunk.new.said for rowid, chunk in self.state.chunks.items()}
+        return {rowid: tuple(own) for rowid, own in said.items() if own != NOTHING_SAID}
+
+    def chunking(self) -> str:
+        return self.state.recipe.chunking
 
     def page(self, after: int, count: int, *, vectors: bool = True) -> ChunkPage:
         live = [chunk for rowid, chunk in self.state.chunks.items() if rowid > after and not chunk.new.occurrence]

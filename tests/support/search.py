@@ -8,7 +8,7 @@ import numpy as np
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import Settings, Value
-from memory_tui.search.evidence import Age, Evidence, KeywordSearch, Postings, Side
+from memory_tui.search.evidence import Age, Evidence, KeywordSearch, KeywordSide, Postings
 from memory_tui.search.trace import ChunkRef, QueryPlan
 
 DAY = 86_400.0
@@ -27,7 +27,9 @@ def evidence(
     n = len(texts) if texts is not None else len(cosines) if cosines is not None else max(bm25, default=-1) + 1
     order = sorted(bm25, key=lambda row: (bm25[row], row))
     plan = QueryPlan(("word",), (), '"word"')
-    side = Side(plan, Postings(np.array(order, dtype=np.int64), np.array([bm25[row] for row in order])), {"word": 1})
+    side = KeywordSide(
+        plan, Postings(np.array(order, dtype=np.int64), np.array([bm25[row] for row in order])), {"word": 1}
+    )
     cosine = None if cosines is None else np.array(cosines, dtype=np.float64)
     nearest = np.empty(0, dtype=np.int64) if cosine is None else np.argsort(-cosine, kind="stable")[:200]
     days = np.array([np.nan] * n if ages is None else ages, dtype=np.float64)

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.explain.why import Line, explain, file_line, in_a_line, stages, terms_line
+from memory_tui.explain.why import ScoreLine, explain, file_line, in_a_line, stages, terms_line
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, wrap
 
@@ -70,7 +70,7 @@ Keyed = tuple[Row, Hashable]
 """A row, and what the cursor stands on there; None where it does not stand."""
 
 
-def _detail(line: Line) -> str:
+def _detail(line: ScoreLine) -> str:
     """What the step is made of, safe and on one line; double blanks, which part its groups, stay."""
     return "  ".join(one_line(group) for group in line.detail.split("  "))
 
@@ -91,7 +91,7 @@ def _folded(detail: str, width: int) -> Iterator[str]:
     yield line
 
 
-def sum_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
+def sum_rows(lines: Iterable[ScoreLine], width: int) -> Iterator[Row]:
     """One step of arithmetic after the other, values in a column at the right edge, a rule above each result."""
     for line in lines:
         value = line.shown
@@ -106,7 +106,7 @@ def sum_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
         yield [(f"{label:<{LABEL}}", "muted"), (last + space, ""), (value, "strong" if line.operation == "=" else "")]
 
 
-def packed_rows(lines: Iterable[Line], width: int) -> Iterator[Row]:
+def packed_rows(lines: Iterable[ScoreLine], width: int) -> Iterator[Row]:
     """Facts for a pane of few lines: side by side, as many as fit a line; longer ones on lines of their own."""
     row: Row = []
     used = 0
@@ -193,7 +193,7 @@ def _heading(subject: Subject, width: int) -> Iterator[Row]:
         yield from folded(one_line(answer.place.remark), width, "warn")
 
 
-def _steps(subject: Subject) -> list[Line]:
+def _steps(subject: Subject) -> list[ScoreLine]:
     answer = subject.answer
     if answer is not None:
         from memory_tui.render.as_text import steps
@@ -202,8 +202,8 @@ def _steps(subject: Subject) -> list[Line]:
     return explain(subject.candidate, subject.trace) if subject.candidate is not None else []
 
 
-def _facts(subject: Subject) -> list[Line]:
-    facts = [Line("notice", f"{notice.message} {notice.next_step}") for notice in subject.trace.notices]
+def _facts(subject: Subject) -> list[ScoreLine]:
+    facts = [ScoreLine("notice", f"{notice.message} {notice.next_step}") for notice in subject.trace.notices]
     if subject.candidate is None:
         return facts
     chunk = subject.candidate.chunk
@@ -212,7 +212,7 @@ def _facts(subject: Subject) -> list[Line]:
         text = subject.answer.best.text
     terms = terms_line(text, subject.trace, chunk=chunk)
     others = [
-        Line("also", f"{other.chunk.citation}  {wording.label(other.fate).lower()}")
+        ScoreLine("also", f"{other.chunk.citation}  {wording.label(other.fate).lower()}")
         for other in (subject.answer.others[:NAMED] if subject.answer else ())
     ]
     return [terms, file_line(chunk.path, subject.trace), *others, *facts]
