@@ -18,6 +18,6 @@
 - schema: The schema of an index file: its tables, the recipe it was made with. -> Recipe
 - store: The store reads the rows of an index. -> Store
 - sync: A sync makes the index hold what is on disk. -> sync
-- sync_run: One run of a sync: it cuts notes into chunks, stops on request, measures its speed. -> Run
+- sync_run: One run of a sync: it cuts notes into chunks, stops on request, measures its speed. -> SyncRun
 - watch: The watcher notices saved notes. -> Watcher
 """
