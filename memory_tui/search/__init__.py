@@ -10,7 +10,8 @@
 - question_dates: The time that a question speaks of: a day, a week, a month or any span. -> time_in
 - rank: Ranking: evidence becomes a trace under one set of settings. -> rank
 - retrieve: Retrieval: a query becomes evidence for any profile, any knob. -> gather
-- rules_2026_9: Rules of OpenClaw 2026.9 as pure functions: words, paths, boosts, merged lists, factors. -> Hit
+- rules_2026_9: Rules of OpenClaw 2026.9 as pure functions: words, paths, boosts, merged lists, factors (release
+  2026.9.6). -> Hit
 - score: Scores: the evidence of both sides becomes one number for each candidate. -> score
 - trace: A trace is the frozen record of one search: every candidate, every number, every verdict. -> Trace
 """
