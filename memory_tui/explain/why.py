@@ -382,14 +382,10 @@ def _lexical(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     if not part.points:
         return ScoreLine("text", "  ".join([*term, "looked through for its words: no points"]), "+", 0.0, digits)
     places = max(4, len(score.partition(".")[2]) + 1)
-    gains = (
-        (found.asked, "words asked"),
-        (found.held, "share of its words"),
-        (found.path_words, "words in path"),
-        (found.length, "length"),
-    )
-    steps = [f"{found.text_score:.{places}f} bm25", *(f"+ {gain:.{places}f} {name}" for gain, name in gains if gain)]
-    whole = found.text_score + found.asked + found.held + found.path_words + found.length
+    gains = (found.asked, found.held, found.path_words, found.length)
+    named = zip(gains, ("words asked", "share of its words", "words in path", "length"), strict=True)
+    steps = [f"{found.text_score:.{places}f} bm25", *(f"+ {gain:.{places}f} {name}" for gain, name in named if gain)]
+    whole = found.text_score + sum(gains)
     most = ", 1 at most" if whole > 1 else ""
     return ScoreLine("text", "  ".join([*term, *steps, f"= {score}{most}", *end]), "+", part.points, digits)
 
