@@ -182,12 +182,10 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     return lines
 
 
-_NAMES = {3: "the question is the path of this note", 2: "the question is the name of this note"}
-
-
 def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
     """What a note that the question names counts, and by what it stands among such notes."""
-    how = _NAMES.get(candidate.level, "the question is the name of this note without its ending")
+    names = ("this note's name without its ending", "this note's name", "this note's path")
+    how = f"the question is {names[candidate.level - 1]}"
     factors = "".join(f" x {one.value:.2f} {one.term}" for one in candidate.factors if one.value != 1.0)
     age = f" x {candidate.age.factor:.3f} age" if candidate.age.factor != 1.0 else ""
     middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
@@ -376,22 +374,16 @@ def _lexical(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     term = [f'keyword "{found.term}" alone'] if found.term else []
     end = [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
     if not found.body:
-        if found.level:
-            return ScoreLine("text", "found by its path alone: no points for words", "+", part.points, digits)
-        return ScoreLine("text", "  ".join([*term, f"words in its path {score}", *end]), "+", part.points, digits)
+        steps = ["found by its path alone"] if found.level else [*term, f"words in its path {score}", *end]
+        return ScoreLine("text", "  ".join(steps), "+", part.points, digits)
     if not part.points:
         return ScoreLine("text", "  ".join([*term, "looked through for its words: no points"]), "+", 0.0, digits)
     places = max(4, len(score.partition(".")[2]) + 1)
-    gains = (
-        (found.asked, "words asked"),
-        (found.held, "share of its words"),
-        (found.path_words, "words in path"),
-        (found.length, "length"),
-    )
-    steps = [f"{found.text_score:.{places}f} bm25", *(f"+ {gain:.{places}f} {name}" for gain, name in gains if gain)]
-    whole = found.text_score + found.asked + found.held + found.path_words + found.length
-    most = ", 1 at most" if whole > 1 else ""
-    return ScoreLine("text", "  ".join([*term, *steps, f"= {score}{most}", *end]), "+", part.points, digits)
+    gains = (found.asked, found.held, found.path_words, found.length)
+    named = zip(gains, ("words asked", "share of its words", "words in path", "length"), strict=True)
+    steps = [f"{found.text_score:.{places}f} bm25", *(f"+ {gain:.{places}f} {name}" for gain, name in named if gain)]
+    steps.append(f"= {score}{', 1 at most' if found.text_score + sum(gains) > 1 else ''}")
+    return ScoreLine("text", "  ".join([*term, *steps, *end]), "+", part.points, digits)
 
 
 def words_off(trace: Trace) -> str:
