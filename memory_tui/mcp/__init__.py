@@ -1,6 +1,7 @@
 """The MCP server that gives agents the two tools of OpenClaw's memory.
 
-- dispatch: The Model Context Protocol as this server speaks it: both of its eras, their requests. -> Connection
+- dispatch: The Model Context Protocol as this server speaks it: both of its eras, their requests, their errors. ->
+  Connection
 - host: The host of the server's memory: opened when first needed, shared by threads, closed at the end. ->
   ServedMemory
 - resources: Notes as MCP resources: a list with sizes, the text of one by its URI. -> page
