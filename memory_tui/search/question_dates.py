@@ -64,18 +64,16 @@ _WEEKDAYS = _table(
 )
 _NUMBERS = {
     **_table(
-        "a|an|one|ein|eine|einem|einen|einer two|couple|zwei three|few|drei four|vier five|fünf|fuenf six|sechs "
+        "a|an|one|ein|eine|einem|einen|einer two|couple|zwei three|drei four|vier five|fünf|fuenf six|sechs "
         "seven|sieben eight|acht nine|neun ten|zehn eleven|elf twelve|zwölf|zwoelf"
     ),
-    "einigen": 3,
-    "paar": 3,
 }
-_CHINESE_DIGITS = {**_table("一 二|两|兩 三|几|幾 四 五 六 七 八 九"), "日": 7, "天": 7, "末": 6}
+_CHINESE_DIGITS = {**_table("一 二|两|兩 三 四 五 六 七 八 九"), "日": 7, "天": 7, "末": 6}
 
 MONTH = "(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
 WEEKDAY = "(?:" + "|".join(sorted(_WEEKDAYS, key=len, reverse=True)) + ")"
 COUNT = r"(?:\d{1,3}|a couple|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + r")(?:\s+of)?"
-_HAN = "(?:[0-9]{1,3}|[一二两兩三四五六七八九十几幾半]{1,3})"
+_HAN = "(?:[0-9]{1,3}|[一二两兩三四五六七八九十]{1,3})"
 _WEEK_HAN = "(?:周|週|星期|礼拜|禮拜)"
 
 
@@ -355,10 +353,13 @@ _ROWS: tuple[Expression, ...] = (
     ),
     _row(r"(?:a )?fortnight ago", lambda _, t: _around(t, 14, 3)),
     _row(
-        rf"vor\s+(?P<count>{COUNT}|ein paar)\s+(?P<unit>tag(?:en)?|wochen?|monat(?:en)?|jahr(?:en)?)",
-        lambda m, t: _units_ago(t, 3 if " " in m["count"].strip() else _count(m["count"]), m["unit"]),
+        rf"vor\s+(?P<count>{COUNT})\s+(?P<unit>tag(?:en)?|wochen?|monat(?:en)?|jahr(?:en)?)",
+        lambda m, t: _units_ago(t, _count(m["count"]), m["unit"]),
     ),
-    _row(r"the other day|recently|lately|neulich|kürzlich", lambda _, t: _past(t, 10)),
+    _row(
+        r"(?:a )?few days (?:ago|back)|vor (?:ein paar|einigen) tagen",
+        lambda _, t: (t - dt.timedelta(days=10), t - dt.timedelta(days=2)),
+    ),
     _row(
         rf"{_PAST}\s+(?P<count>{COUNT})\s+(?P<unit>days?|weeks?|months?|years?|tagen?|wochen|monaten?|jahren?)",
         lambda m, t: _past(t, _count(m["count"]) * _unit(m["unit"])),
@@ -465,6 +466,7 @@ _ROWS: tuple[Expression, ...] = (
         lambda m, t: _same_day_months_back(t, _han(m["count"])),
         words=False,
     ),
+    _row("[几幾]天(?:之)?前", lambda _, t: (t - dt.timedelta(days=10), t - dt.timedelta(days=2)), words=False),
     _row("半年(?:之)?前", lambda _, t: _same_day_months_back(t, 6), words=False),
     _row(f"(?P<count>{_HAN})年(?:之)?前", lambda m, t: _around(t, 365 * _han(m["count"]), 45), words=False),
     _row(

@@ -519,7 +519,11 @@ class _Ranking:
     def _provenance(self, i: int, ref: ChunkRef) -> Provenance | None:
         if not self.rules.profile.exact_paths or ref.source != MEMORY:
             return None
-        mtime = self.evidence.lexical.mtimes[int(self.evidence.file_of[self.numbers.rows[i]])]
+        mtimes = self.evidence.lexical.mtimes
+        if not len(mtimes):
+            # The index was cut by the rules of another release, and its lexical search did not run.
+            return None
+        mtime = mtimes[int(self.evidence.file_of[self.numbers.rows[i]])]
         return Provenance(origin_class(ref.path), "unknown", int(mtime * 1000))
 
     def _lexical(self, i: int) -> LexicalPart | None:

@@ -271,7 +271,7 @@ def replacing(place: Path, chunks: int) -> None:
 
     folder = long(place / "replacing", chunks // 4)
     store = Store.open(place / "i-replacing.sqlite")
-    roots, settings, provider = Roots.open(folder), Settings.defaults(), Wide()
+    roots, settings, provider = Roots.open(folder), Settings.defaults().set("profile", "recommended", "bench"), Wide()
     took = cpu(lambda: sync(store, roots, provider, settings, scan(roots)))
     count = store.counts().chunks
     show(f"indexing {count:,} chunks, chunks per CPU-second", f"{count / took * 1000:,.0f}")
@@ -377,7 +377,7 @@ def size(place: Path) -> None:
     folder = write(place / "size", 800)
     store = Store.open(place / "i-size.sqlite")
     roots = Roots.open(folder)
-    count = sync(store, roots, Wide(), Settings.defaults(), scan(roots)).chunks
+    count = sync(store, roots, Wide(), Settings.defaults().set("profile", "recommended", "bench"), scan(roots)).chunks
     tables = disk_usage.tables(store)
     store.close()
     whole = (place / "i-size.sqlite").stat().st_size

@@ -290,7 +290,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "query.hybrid.vectorWeight": ({}, _asked(_scores)),
     "query.hybrid.textWeight": ({}, _asked(_scores)),
     "query.hybrid.candidateMultiplier": ({}, _asked(lambda trace: trace.candidate_limit)),
-    "query.hybrid.mmr.enabled": ({}, _asked(lambda trace: trace.recalled[0].mmr)),
+    "query.hybrid.mmr.enabled": ({"query.maxResults": 6}, _asked(lambda trace: trace.recalled[0].mmr)),
     "query.hybrid.mmr.lambda": (MMR, _asked(lambda trace: [hit.mmr for hit in [*trace.recalled, *trace.lost]])),
     "query.hybrid.temporalDecay.enabled": ({"query.minScore": 0}, _asked(_scores)),
     "query.hybrid.temporalDecay.halfLifeDays": ({**DECAY, "query.minScore": 0}, _asked(_scores)),

@@ -135,7 +135,7 @@ def save_on_screen(tmp_path: Path, way: str, pause: float, times: int) -> None:
             view = app.screen
             assert isinstance(view, BrowseView), said(app)
             view.go_to(DAY)
-            await until(lambda view=view: view.reader.page is not None and view.reader.page.path == DAY)
+            await until(lambda view=view: view.pane.reader.page is not None and view.pane.reader.page.path == DAY)
             await strike(pilot, "i")
             await until(lambda: isinstance(app.screen, EditView) and not app.screen.query_one(EditArea).read_only)
             area = app.screen.query_one(EditArea)

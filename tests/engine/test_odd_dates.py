@@ -69,7 +69,7 @@ def test_each_date_that_cannot_be_is_pointed_out(tmp_path: Path, notes: Path) ->
         engine.indexer.sync()
         found = {one.place.path: one.reason for one in engine.inbox.examine() if one.kind == "bad date"}
     assert set(found) == {*INVALID, FUTURE}
-    assert all("never ages" in found[path] for path in INVALID)
+    assert all("never fades" in found[path] for path in INVALID)
     assert "days ahead" in found[FUTURE]
 
 

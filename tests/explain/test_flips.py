@@ -155,7 +155,7 @@ def test_the_steps_go_outwards_on_the_grid() -> None:
     assert low[:3] == [0.36, 0.35, 0.37]
     assert (min(low), max(low)) == (0.0, 1.0)
     assert list(outwards(BY_KEY["query.hybrid.mmr.enabled"], False)) == [True]
-    assert set(outwards(BY_KEY["profile"], "recommended")) == {OPENCLAW, "openclaw-2026.2"}
+    assert set(outwards(BY_KEY["profile"], "recommended")) == {OPENCLAW, "openclaw-2026.2", "openclaw-2026.9"}
     assert next(iter(outwards(BY_KEY["query.maxResults"], 60))) == 50, "from beyond the slider to its end"
 
 

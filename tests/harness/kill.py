@@ -20,6 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from memory_tui.core import cancel
 from memory_tui.core.events import FileIndexed
 from memory_tui.index import index_write, sync, sync_run
 from memory_tui.index import integrity as index_integrity
@@ -112,10 +113,11 @@ class Noting(Counting):
         return super().embed(texts, kind)
 
 
-class Stop:
+class Stop(cancel.Stop):
     """Never stops; being asked is a step (one for each piece of a copy, too)."""
 
     def __init__(self, hook: Hook) -> None:
+        super().__init__()
         self._hook = hook
 
     def is_set(self) -> bool:

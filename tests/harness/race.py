@@ -165,7 +165,7 @@ class Desk:
     @property
     def engine(self) -> Any:
         """What the functions of the screen ask for the curator."""
-        return SimpleNamespace(curator=self.curator)
+        return SimpleNamespace(notes=SimpleNamespace(curator=self.curator))
 
     def save(self) -> None:
         """Change one line in an editor and save."""

@@ -361,6 +361,7 @@ def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
     old = apsw.Connection(str(place / "index.sqlite"))
     old.execute(
         "DROP TABLE batch_jobs; DROP TABLE batch_texts; DROP TABLE withheld; DROP TABLE refused; "
+        "DROP TABLE annotations; "
         "DELETE FROM meta WHERE key = 'full_text'; PRAGMA user_version = 1; UPDATE meta SET "
         "value = json_remove(value, '$.ftsTokenizer') WHERE key = 'memory_index_meta_v1'"
     )

@@ -163,10 +163,12 @@ def result(candidate: Candidate, trace: Trace) -> dict[str, Any]:
 
 def expected(recorded: dict[str, Any], texts: Mapping[int, str], mtimes: Mapping[str, float]) -> dict[str, Any]:
     """A recorded hit with what the recording leaves out because it is as usual."""
-    usual = {"originClass": "agent", "sessionKind": "unknown", "observedAt": int(mtimes[recorded["path"]])}
     found = {key: value for key, value in recorded.items() if key != "chunk"}
     snippet = found.get("snippet", texts.get(recorded["chunk"]))
-    return {**found, "snippet": snippet, "provenance": found.get("provenance", usual)}
+    if "provenance" not in found:
+        observed = int(mtimes[recorded["path"]])
+        found["provenance"] = {"originClass": "agent", "sessionKind": "unknown", "observedAt": observed}
+    return {**found, "snippet": snippet}
 
 
 def differs(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:

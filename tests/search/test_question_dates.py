@@ -24,6 +24,9 @@ three days ago = 2026-03-17
 a couple of days ago = 2026-03-18
 a week ago = 2026-03-10 to 2026-03-16
 two weeks ago = 2026-03-03 to 2026-03-09
+a few days ago = 2026-03-10 to 2026-03-18
+vor ein paar Tagen = 2026-03-10 to 2026-03-18
+几天前 = 2026-03-10 to 2026-03-18
 a fortnight ago = 2026-03-03 to 2026-03-09
 a month ago = 2026-02-13 to 2026-02-27
 last week = 2026-03-09 to 2026-03-15
@@ -119,6 +122,8 @@ def test_the_span_that_is_meant(row: str) -> None:
         "I sat down in the sun",
         "what does Mon like",
         "the Sunday routine",
+        "what did I do recently",
+        "the book I mentioned the other day",
         "version 3.2.1",
         "the router at 192.168.1.1",
         "vlan 2024",

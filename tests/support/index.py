@@ -67,7 +67,7 @@ class Memory:
         self.notices: list[str] = []
         self.events: list[events.Event] = []
         self.provider: Counting | None = Counting()
-        self.settings = Settings.defaults()
+        self.settings = Settings.defaults().set("profile", "recommended", "test")
         self.cancel = Stop()
         self.store = Store.open(path, use_vec0=use_vec0, notices=self.notices)
 
