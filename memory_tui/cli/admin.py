@@ -38,7 +38,7 @@ def _write_config(given: argparse.Namespace) -> int:
     elif written:
         _say("Written. To undo it: memory-tui write-config --undo.")
     elif wanted:
-        raise ConfigError("Nothing was written.", "Say --yes to write without being asked.")
+        raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
     return 0
 
 
@@ -48,7 +48,7 @@ def _undo(given: argparse.Namespace) -> int:
 
     last = config_write.last()
     if last is None:
-        raise ConfigError("There is no write of a configuration to undo.", "")
+        raise ConfigError("memory-tui wrote no configuration, so there is nothing to undo.", "")
     if not hasattr(given, "dry_run"):
         config_write.undo(last)
     if hasattr(given, "json"):
@@ -64,7 +64,7 @@ def _show(found: Patch) -> None:
 
     _say(
         "\n".join(
-            ["Nothing differs from what is written already."]
+            ["The configuration already has these values."]
             if not found.changes
             else [f"{summary(change)}   at {change.place}" for change in found.changes]
         )
@@ -106,7 +106,7 @@ def _declare_doctor(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds after which a check is given up (default: 20)",
     )
-    parser.add_argument("--all", action="store_true", help="also show what is well")
+    parser.add_argument("--all", action="store_true", help="also show the checks that pass")
 
 
 def _doctor(given: argparse.Namespace) -> int:
@@ -133,7 +133,7 @@ def _doctor(given: argparse.Namespace) -> int:
     counts = ", ".join(f"{number} {state}" for state, number in _counts(results).items() if number)
     as_text.text(
         [f"{len(results)} checks: {counts}."]
-        + ([] if hasattr(given, "all") else ["memory-tui doctor --all shows every one of them."])
+        + ([] if hasattr(given, "all") else ["Run memory-tui doctor --all to see all of them."])
     )
     return code
 

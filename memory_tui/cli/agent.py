@@ -144,11 +144,9 @@ def _recall_log(given: argparse.Namespace) -> int:
 def _found(log: Log, name: str) -> RecallEntry:
     entry = log.find(name)
     if entry is None and not log.entries:
-        raise QueryError(
-            "No recall is logged.", "Start the server with memory-tui mcp --log-recalls to have them written down."
-        )
+        raise QueryError("No recall is logged.", "Start the server with memory-tui mcp --log-recalls to log them.")
     if entry is None:
-        raise QueryError(f"No recall in the log has an id like {name!r}.", "memory-tui recall-log lists them.")
+        raise QueryError(f"No recall in the log has an id like {name!r}.", "Run memory-tui recall-log to list them.")
     return entry
 
 

@@ -22,7 +22,7 @@ def _declare_index(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="read every file again")
     parser.add_argument("--dry-run", action="store_true", help="show what would be sent where, and send nothing")
     parser.add_argument("--yes", action="store_true", help="approve that the provider gets the notes of this workspace")
-    parser.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished all at once")
+    parser.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished at once")
 
 
 def _declare_status(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def _declare_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="show the arithmetic of each hit and who lost why; with --json, add the whole trace",
+        help="show how each hit got its score, and why the others were dropped; with --json, add the whole trace",
     )
 
 

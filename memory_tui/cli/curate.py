@@ -41,7 +41,7 @@ def _declare_promote(parser: argparse.ArgumentParser) -> None:
 def _declare_undo(parser: argparse.ArgumentParser) -> None:
     # argparse would give its mark for "no default" to the type.
     parser.add_argument("id", nargs="?", type=positive, metavar="ID", default=None, help="a change of the journal")
-    parser.add_argument("--merge", action="store_true", help="keep what others wrote since, where it does not touch")
+    parser.add_argument("--merge", action="store_true", help="keep what others wrote since, in other lines")
     _declare_writing(parser)
 
 
@@ -121,7 +121,7 @@ def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> b
     if dry or (as_json and not hasattr(given, "yes")):
         return False
     if not read_only and not agreed("Write this?", given):
-        raise EditRefused("Nothing was written.", "Say --yes to write without being asked.")
+        raise EditRefused("Nothing was written.", "Use --yes to write without a question.")
     return True
 
 
@@ -144,9 +144,9 @@ def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespac
             }
         )
     elif done is not None:
-        kept = f" What others wrote meanwhile is kept: {', '.join(done.merged)}." if done.merged else ""
-        way = f"memory-tui undo {done.entry.id} takes it back."
-        again = {"undo": "memory-tui redo makes it again.", "redo": "memory-tui undo takes it back."}
+        kept = f" Lines that others wrote meanwhile are kept: {', '.join(done.merged)}." if done.merged else ""
+        way = f"memory-tui undo {done.entry.id} undoes it."
+        again = {"undo": "memory-tui redo redoes it.", "redo": "memory-tui undo undoes it."}
         as_text.text([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
     return 0
 
@@ -159,7 +159,7 @@ def _journal(given: argparse.Namespace) -> int:
     if hasattr(given, "show"):
         entry = next((entry for entry in curator.journal.entries() if entry.id == given.show), None)
         if entry is None:
-            raise EditRefused(f"The journal has no change {given.show}.", "memory-tui journal lists them.")
+            raise EditRefused(f"The journal has no change {given.show}.", "Run memory-tui journal to list them.")
         change = curator.change_of(entry)
         if hasattr(given, "json"):
             as_text.data({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
@@ -172,7 +172,7 @@ def _journal(given: argparse.Namespace) -> int:
     if hasattr(given, "json"):
         as_text.data({"folder": str(curator.journal.folder), "changes": [_row(entry, undoable) for entry in entries]})
     else:
-        nothing = f"{path} was not changed with memory-tui." if path else "Nothing was changed so far."
+        nothing = f"{path} was not changed with memory-tui." if path else "No note was changed yet."
         as_text.text([_line(entry, undoable) for entry in entries] or [nothing])
     return 0
 
@@ -289,7 +289,7 @@ def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) 
         as_text.text([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
         as_text.text([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
     of = f" of the kind {kind}" if kind else ""
-    as_text.text([f"{len(found)} to look at{of}." if found else f"Nothing{of} needs to be looked at."])
+    as_text.text([f"{len(found)} to look at{of}." if found else f"Nothing{of} needs attention."])
 
 
 def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
@@ -297,7 +297,7 @@ def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
     if len(fitting) != 1:
         raise EditRefused(
             f"{'No' if not fitting else 'More than one'} open suggestion has the id {identifier!r}.",
-            "memory-tui inbox lists them.",
+            "Run memory-tui inbox to list them.",
         )
     return fitting[0]
 
@@ -327,8 +327,8 @@ def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
 
     action: Action = next((name for name in one.actions if name.replace(" ", "-") == given.do), "keep")
     if action.replace(" ", "-") != given.do:
-        raise EditRefused(f"{given.do} is nothing that can be done about this.", f"There is {', '.join(one.actions)}.")
-    back = f"memory-tui inbox --id {one.id} --do reopen takes it back."
+        raise EditRefused(f"{given.do} is no action of this suggestion.", f"There is {', '.join(one.actions)}.")
+    back = f"memory-tui inbox --id {one.id} --do reopen undoes it."
     if action == "keep":
         engine.inbox.decisions.keep(one)
         said = f"Kept; {back}"
@@ -340,9 +340,9 @@ def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
         if not hasattr(given, "json"):
             as_text.text([change.title, *change.notes, *map(str, diff.masked_lines(change))])
         if not agreed("Change these notes?", given):
-            raise EditRefused("Nothing was changed.", "Say --yes to change notes without being asked.")
+            raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
         number = engine.notes.curator.apply(change).entry.id
-        said = f"Written as change {number}; memory-tui undo {number} takes it back."
+        said = f"Written as change {number}; memory-tui undo {number} undoes it."
     if hasattr(given, "json"):
         as_text.data({"id": one.id, "done": given.do})
     else:

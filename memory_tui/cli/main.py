@@ -154,7 +154,7 @@ COMMANDS: dict[str, Row] = {
     "remember": Row(_CURATE, "write a line with the time into today's log"),
     "promote": Row(_CURATE, "copy lines of a log to the right heading of MEMORY.md, with their source"),
     "undo": Row(_CURATE, "undo the last change of notes, or another one"),
-    "redo": Row(_CURATE, "make the change again that undo took back last"),
+    "redo": Row(_CURATE, "redo the last undone change"),
     "journal": Row(_CURATE, "what was changed, newest first"),
     "budget": Row(_CURATE, "how much of MEMORY.md its hosts read, and where they cut"),
     "archive": Row(_CURATE, "move old logs to memory/archive/memory/, where they are still found and still age"),
@@ -164,7 +164,7 @@ COMMANDS: dict[str, Row] = {
     "flush": Row(_HOOK, "whether a session should write down what it knows now, and the turn that does it"),
     "hook": Row(_HOOK, "answer a host's hook: session-memory, claude-code or codex"),
     "doctor": Row(_ADMIN, "examine machine, notes, index, provider and settings; exit code 1 when something failed"),
-    "inbox": Row(_CURATE, "list what in the notes needs a decision: repeats, secrets, passed dates, dead paths, junk"),
+    "inbox": Row(_CURATE, "list notes that need a decision: repeats, secrets, passed dates, dead paths, junk"),
     "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
     "help": Row(_HERE, "list the pages of the manual, or print one"),
 }
@@ -301,8 +301,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(
             MemoryTuiError(
-                "There is not enough memory for this.",
-                "Close other programs, or raise the limit of memory; the next start settles what was cut off.",
+                "Not enough memory (RAM).",
+                "Close other programs, or raise the limit of memory; the next start repairs what was cut off.",
             ),
             as_json="--json" in words,
         )

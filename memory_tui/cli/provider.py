@@ -82,7 +82,7 @@ def _lines(
     revoked: tuple[Agreement, ...],
     agreed: Agreement | None,
 ) -> list[str]:
-    lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Who answers: {who.sentence}"]
+    lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Answers: {who.sentence}"]
     for link in links:
         where = f" at {link.host}" if link.host else ""
         lines.append(f"{link.name}{where}: {link.state}{f', {link.model}' if link.model else ''}. {link.detail}")

@@ -461,7 +461,7 @@ class _Held:
             quiet = self._wait(WAIT_SECONDS)
         if not quiet and _leases_work(self._folder, self._hidden):
             os.close(self._descriptor)
-            raise Busy(f"Another program has {self._name} open to write.", "Try again when it is done.")
+            raise Busy(f"Another program has {self._name} open for writing.", "Try again when it is done.")
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -299,7 +299,7 @@ class Curator:
                 except Touching as news:
                     raise self._conflict(change, news.view, draft, undoes, redoes) from None
                 if not files and first and not undoes and not redoes:
-                    raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
+                    raise NothingToChange("The notes already have this change.", "Nothing was written.")
                 first = False
                 try:
                     entry, made = self._attempt(change, files, until, undoes=undoes, redoes=redoes)
@@ -339,8 +339,8 @@ class Curator:
         except EditRefused as error:
             self._tell(change.paths)
             raise Unfinished(
-                f"The change is made, but the journal could not note that it is whole: {error.message}",
-                "The next start, or the next change, notes it; undo works from then on.",
+                f"The change is made, but the journal could not record its end: {error.message}",
+                "The next start or change records it; then undo works.",
             ) from None
 
     def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
@@ -361,7 +361,7 @@ class Curator:
             for number, file in enumerate(files):
                 written.append(write(self.roots, file, atomic_swap.tag(entry.id, number), until))
         except Touching:
-            self._take_back(entry, written, "somebody else changed the same lines")
+            self._take_back(entry, written, "another program changed the same lines")
             raise
         except MemoryTuiError as error:
             self._stopped(entry, files[len(written)], written, error)
@@ -381,7 +381,7 @@ class Curator:
         if made and file.before != file.after:
             raise Unfinished(
                 f"{error.message} It may hold the change already.",
-                "The next start, or the next change, looks at it and settles it.",
+                "The next start or change checks it.",
             ) from None
         self._take_back(entry, written, error.message)
 
@@ -399,7 +399,7 @@ class Curator:
             except MemoryTuiError as error:
                 raise Unfinished(
                     f"{reason} {file.path} was changed before, and could not be changed back: {error.message}",
-                    "The next start, or the next change, finishes the whole or takes it back.",
+                    "The next start or change finishes or undoes the whole change.",
                 ) from None
         self._clear(entry, written)
         self.journal.settle(entry, "refused", reason=reason + half)
@@ -415,7 +415,7 @@ class Curator:
         if change.kind in ("undo", "redo"):
             # The journal has this text already.
             step = (
-                "The changes do not touch, so both can be kept: do it again with --merge."
+                "Your change and theirs are in different lines. Use --merge to keep both."
                 if view.merged is not None
                 else "Change the note by hand; the journal shows the old text."
             )
@@ -471,21 +471,21 @@ def _chosen(
     if found is not None:
         return found
     done = [entry for entry in entries if entry.state == "done"]
-    verb = "taken back" if kind == "undo" else "made again"
+    verb = "undone" if kind == "undo" else "redone"
     there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
     if not done:
         raise EditRefused(
             f"Nothing is left to {kind}." if number is None else f"There is no change {number}.",
-            "No note was changed so far.",
+            "No note was changed yet.",
         )
     if number is None:
-        raise EditRefused(f"Nothing is left to {kind}.", "memory-tui journal lists what was changed.")
+        raise EditRefused(f"Nothing is left to {kind}.", "Run memory-tui journal to list the changes.")
     if number not in {entry.id for entry in entries}:
         raise EditRefused(
             f"There is no change {number}; the journal has {entries[0].id} to {entries[-1].id}.",
-            there or "memory-tui journal lists them.",
+            there or "Run memory-tui journal to list them.",
         )
-    raise EditRefused(f"Change {number} cannot be {verb} now.", there or "memory-tui journal says what became of it.")
+    raise EditRefused(f"Change {number} cannot be {verb} now.", there or "Run memory-tui journal to see its state.")
 
 
 def _stacks(entries: tuple[JournalEntry, ...]) -> tuple[list[JournalEntry], list[JournalEntry]]:

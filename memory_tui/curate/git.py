@@ -116,7 +116,7 @@ class History:
     def _borrowed(self) -> Iterator[_Borrowed]:
         found = _find(self._workspace)
         if found is None:
-            raise GitFailed("The notes are in no git repository.", "git init makes one.")
+            raise GitFailed("The notes are in no git repository.", "Run git init to make one.")
         with tempfile.TemporaryDirectory(prefix="memory-tui-git-") as folder:
             yield _Borrowed(found, Path(folder), self._workspace)
 
@@ -323,7 +323,7 @@ class _Borrowed:
             value = os.environ.get(variable) or self._value(key, "--file", str(theirs), "--no-includes")
             found.append(" ".join((value or self._value(key, "--global") or self._value(key, "--system")).split()))
         if not all(found):
-            raise GitFailed("git does not know who you are.", "git config --global user.name and user.email say it.")
+            raise GitFailed("git does not know who you are.", "Set git config --global user.name and user.email.")
         return found[0], found[1]
 
     def _value(self, key: str, *where: str) -> str:
@@ -369,7 +369,7 @@ class _Borrowed:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 if self.of.head() != (self.branch, self.head):
-                    raise GitFailed("Somebody else committed meanwhile.", "Do it again.")
+                    raise GitFailed("Another program committed meanwhile.", "Commit again.")
                 file.write(f"{made}\n".encode("ascii"))
                 file.flush()
                 os.fsync(file.fileno())
@@ -426,5 +426,5 @@ def _commits(found: bytes) -> Iterator[Commit]:
 def _hash(commit: str) -> str:
     """A commit's name that can be nothing else, an option for instance. Raises EditRefused."""
     if not commit or len(commit) > 64 or not all(letter in "0123456789abcdef" for letter in commit):
-        raise EditRefused(f"{commit!r} is not the hash of a commit.", "Take one of the list.")
+        raise EditRefused(f"{commit!r} is not the hash of a commit.", "Choose one from the list.")
     return commit

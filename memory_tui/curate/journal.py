@@ -372,8 +372,8 @@ class Typing:
                 atomic.replace_file(self._file, json.dumps(line).encode("ascii"))
             except OSError as error:
                 raise EditRefused(
-                    f"What you type is not kept against a crash: {error.strerror or error}.",
-                    "ctrl+s writes the note itself.",
+                    f"Your typing is not protected against a crash: {error.strerror or error}.",
+                    "Press ctrl+s to save the note.",
                 ) from None
 
     def drop(self, turn: int) -> None:
@@ -386,7 +386,7 @@ class Typing:
                     atomic.remove_file(file)
             except OSError as error:
                 raise EditRefused(
-                    f"What was typed is still kept: {error.strerror or error}.", f"Remove it from {self._folder}."
+                    f"Your unsaved text is still stored: {error.strerror or error}.", f"Remove it from {self._folder}."
                 ) from None
 
     def _late(self, turn: int) -> bool:

@@ -156,7 +156,7 @@ def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> 
             raise Unfinished(
                 f"{_refused(torn, change.path).message} A part of the text stands in {change.path} and could not be "
                 f"taken out again: {torn.stays.strerror}.",
-                "The next start, or the next change, takes it out.",
+                "The next start or change removes it.",
             ) from None
         except OSError as error:
             raise _refused(error, change.path) from None
@@ -189,7 +189,7 @@ def _rounds(
         if found.displaced == now.before:
             return WrittenNote(change.path, now.before, now.after, found.final)
         return _joined(folder, name, now, hidden, found, until, late=late)
-    raise EditRefused(f"{change.path} changes too fast to be edited.", "Try again when it is at rest.")
+    raise EditRefused(f"{change.path} changes too fast to be edited.", "Try again when nothing writes to it.")
 
 
 def _joined(

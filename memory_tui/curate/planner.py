@@ -173,7 +173,7 @@ def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = ""
 def merge_duplicates(keep: Spot, others: Sequence[Spot]) -> Change:
     """Keep the lines of one spot and delete the others. Raises EditRefused when one of them is the kept one."""
     if any(spot.path == keep.path and spot.first <= keep.last and keep.first <= spot.last for spot in others):
-        raise EditRefused(f"{keep} is to be kept and deleted at once.", "Choose which of them stays.")
+        raise EditRefused(f"{keep} cannot be both kept and deleted.", "Choose which one to keep.")
     keep.lines()
     return delete_lines(others, kind="merge", title=f"Keep {keep}, delete {len(others)} of the same", keep=keep)
 
@@ -191,7 +191,7 @@ def trash(path: str, note: Stored) -> Change:
 def rename(path: str, new: str, note: Stored) -> Change:
     """Give a note another path, with the same bytes, mode and time. Raises EditRefused for the same path."""
     if path == new:
-        raise EditRefused(f"The note is called {path} already.", "Give another name.")
+        raise EditRefused(f"The note is called {path} already.", "Choose another name.")
     return Change("rename", f"Rename {path} to {new}", _moved(path, new, note))
 
 
@@ -340,7 +340,8 @@ class Planner:
             found_at = seen.now_at(first, last or first, note)
             if found_at is None:
                 raise EditRefused(
-                    f"{path} was changed at these lines after they were shown.", "Look at them again; nothing was done."
+                    f"These lines of {path} changed after you saw them.",
+                    "Nothing was changed. Look at them again.",
                 )
             first, last = found_at[0], None if last is None else found_at[1]
         texts = note.texts()

@@ -210,7 +210,7 @@ class Spot:
             before = number
         found = [run for run in runs if any(text.strip() for text in run)]
         if not found and any(text.strip() for text in self.texts()):
-            raise EditRefused("A heading says nothing by itself.", "Choose the lines below it.")
+            raise EditRefused("A heading alone cannot be promoted.", "Choose the lines below it.")
         return found or [self.texts()]
 
     def heading(self) -> str:

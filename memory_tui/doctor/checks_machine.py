@@ -68,7 +68,7 @@ def _trigram(engine: Engine) -> CheckOutcome:
     from memory_tui.index import database
 
     if engine.plan.settings.word("store.fts.tokenizer") != "trigram":
-        return skipped("The configuration does not ask for trigrams.")
+        return skipped("The configuration does not use trigrams.")
     reason = database.trigram()
     return (
         warning(f"No trigrams: {reason}. unicode61 cuts the words.", "Leave store.fts.tokenizer out.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
-_AGAIN = "Mend what the provider names; memory-tui provider --test asks it again."
+_AGAIN = "Repair what the provider reports, then run memory-tui provider --test."
 
 
 def _whole(engine: Engine) -> CheckOutcome:
@@ -44,7 +44,7 @@ def _fresh(engine: Engine) -> CheckOutcome:
     said = f"{fresh.fresh} of {fresh.total} notes are indexed as they are on disk"
     other = [(fresh.failed, "cannot be read"), (fresh.unsettled, "is being written"), (fresh.missing, "is not there")]
     if left := [f"{notes[0].path} {why}" for notes, why in other if notes]:
-        return warning(f"{said}: {'; '.join(left)}.", "memory-tui status names every one of them.")
+        return warning(f"{said}: {'; '.join(left)}.", "Run memory-tui status to see each of them.")
     return ok(f"{said}.")
 
 
@@ -71,7 +71,7 @@ def _identity(engine: Engine) -> CheckOutcome:
         fix = _REINDEX if who.standing == "other model" else who.next_step or _AGAIN
         return warning(f"The vectors are of {status.provider}, {status.model}. {who.sentence}", fix)
     if status.freshness.rebuild:
-        return warning(f"The index is made in another way: {'; '.join(status.freshness.rebuild)}.", _REINDEX)
+        return warning(f"Index settings changed: {'; '.join(status.freshness.rebuild)}.", _REINDEX)
     return ok(f"The vectors are of {status.provider}, {status.model}.")
 
 
@@ -102,7 +102,7 @@ def _finds_itself(engine: Engine) -> CheckOutcome:
     if not place:
         return warning(
             f"The first words of {ref.path}:{ref.start_line} do not find that note.",
-            f"memory-tui why '...' {ref.path}:{ref.start_line} tells the gate that stops it.",
+            f"memory-tui why '...' {ref.path}:{ref.start_line} names the gate that stops it.",
         )
     return ok(f"The first words of {ref.path}:{ref.start_line} find it as number {place} ({trace.mode}).")
 
@@ -112,14 +112,14 @@ def _writer(engine: Engine) -> CheckOutcome:
 
     holder = locks.holder(engine.plan.index)
     if holder is None or not locks.is_alive(holder):
-        return ok("Nobody writes the index at the moment.")
+        return ok("No process writes the index now.")
     since = time.strftime("%H:%M:%S", time.localtime(holder.since))
-    return ok(f"Process {holder.pid} writes the index since {since}; everybody can read it.")
+    return ok(f"Process {holder.pid} writes the index since {since}; any process can read it.")
 
 
 def _provider(engine: Engine) -> CheckOutcome:
     if engine.plan.provider == "none":
-        return skipped("No provider is asked for.")
+        return skipped("No provider is configured.")
     who = engine.providers.who()
     if who.fine:
         return ok(f"{engine.plan.provider} ({engine.plan.provider_origin}): {who.sentence}")
@@ -129,13 +129,13 @@ def _provider(engine: Engine) -> CheckOutcome:
 
 def _provider_call(engine: Engine) -> CheckOutcome:
     if engine.plan.provider == "none":
-        return skipped("No provider is asked for.")
+        return skipped("No provider is configured.")
     began = time.perf_counter()
     probe = engine.providers.chain.try_out()
     if not probe.get("ok"):
         return failed(
             f"A text was not embedded: {probe.get('error') or 'no answer'}.",
-            "memory-tui status tells the state of the provider and what to do.",
+            "Run memory-tui status to see the provider's state and the next step.",
         )
     took = (time.perf_counter() - began) * 1000
     return ok(f"{probe['provider']} {probe['model']} embedded a text in {took:.0f} ms.")
@@ -152,20 +152,20 @@ def _theirs(engine: Engine) -> CheckOutcome:
             roots, compare.database(config), compare.wanted(config, engine.plan.settings, roots)
         )
     except MemoryTuiError as error:
-        return warning(error.message, error.next_step or "memory-tui compare-index tells more.")
+        return warning(error.message, error.next_step or "Run memory-tui compare-index for details.")
     if found.state != "ok":
-        return warning(f"OpenClaw's own index: {found.state}.", "memory-tui compare-index tells more.")
-    return ok("OpenClaw's own index can be read; memory-tui compare-index tells what differs.")
+        return warning(f"OpenClaw's own index: {found.state}.", "Run memory-tui compare-index for details.")
+    return ok("OpenClaw's own index can be read; memory-tui compare-index shows the differences.")
 
 
 INDEX_CHECKS: tuple[Check, ...] = (
     Check("index-whole", "index", "The index file is whole", _whole),
-    Check("fresh", "index", "The index is of the notes as they are", _fresh),
+    Check("fresh", "index", "The index matches the notes on disk", _fresh),
     Check("vectors", "index", "Every chunk has a vector", _vectors),
-    Check("identity", "index", "The vectors are of the provider in use", _identity),
-    Check("self-similarity", "index", "A stored vector is what its text gives today", _remeasured),
-    Check("finds-itself", "index", "A note is found by its own words", _finds_itself),
-    Check("writer", "index", "Who writes the index", _writer),
+    Check("identity", "index", "The vectors come from the provider in use", _identity),
+    Check("self-similarity", "index", "A stored vector matches a new one of its text", _remeasured),
+    Check("finds-itself", "index", "A search for a note's own words finds it", _finds_itself),
+    Check("writer", "index", "The process that writes the index", _writer),
     Check("their-index", "index", "OpenClaw's own index can be read", _theirs),
     Check("provider", "provider", "The provider is usable", _provider),
     Check("provider-call", "provider", "The provider embeds a text", _provider_call),
@@ -217,7 +217,7 @@ def _all_read(engine: Engine) -> CheckOutcome:
     if left:
         return warning(
             f"{plural(len(left), 'path')} left out, for instance {left[0].path}: {left[0].reason}",
-            "memory-tui why-file PATH tells the rule.",
+            "Run memory-tui why-file PATH to see the rule.",
         )
     return ok("Every note could be read, and nothing is left out.")
 
@@ -244,10 +244,10 @@ def _dates(engine: Engine) -> CheckOutcome:
         if day > tomorrow:
             future.append(row.path)
     if impossible:
-        return warning(f"No such day: {', '.join(impossible[:3])}. The note never ages.", "Rename it.")
+        return warning(f"Invalid date: {', '.join(impossible[:3])}. The note never fades.", "Rename it.")
     if future:
         return warning(f"Dated in the future: {', '.join(future[:3])}. It counts as new until then.", "Rename it.")
-    return ok("Every date in a name is a day that was.")
+    return ok("Every date in a name is a real day in the past or today.")
 
 
 NOTE_CHECKS: tuple[Check, ...] = (
@@ -265,13 +265,13 @@ _DECAY = "query.hybrid.temporalDecay"
 def _configuration(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     if config.path is None:
-        return ok("There is no configuration; the defaults hold.")
+        return ok("No configuration; the defaults apply.")
     if config.found:
         return warning(
             f"{plural(len(config.found), 'value')} not used as written: {config.found[0]}",
-            "memory-tui config lists every value and where it is from.",
+            "Run memory-tui config to list every value with its origin.",
         )
-    return ok(f"{config.path} is understood from end to end.")
+    return ok(f"{config.path} has no errors.")
 
 
 def _secrets(engine: Engine) -> CheckOutcome:
@@ -289,7 +289,7 @@ def _keyword_gate(engine: Engine) -> CheckOutcome:
     rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
     weight = settings.number("query.hybrid.textWeight")
     if rules.missing_side != "zero" or not settings.on("query.hybrid.enabled"):
-        return skipped("These rules work out both sides of every hit.")
+        return skipped("This profile scores every hit by meaning and by words.")
     if weight <= floor:
         relaxed = " unless nothing else passes" if rules.relaxed_floor else ""
         return warning(
@@ -360,7 +360,7 @@ def _sessions(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     asked = config.value("sources")
     if not isinstance(asked, tuple) or "sessions" not in asked:
-        return skipped("Transcripts are not asked for.")
+        return skipped("Transcripts are not configured.")
     if config.value("experimental.sessionMemory") is not True:
         return warning(
             "Transcripts are among the sources, but experimental.sessionMemory is off: nothing is searched there.",
@@ -370,7 +370,7 @@ def _sessions(engine: Engine) -> CheckOutcome:
 
 
 SETTING_CHECKS: tuple[Check, ...] = (
-    Check("configuration", "settings", "The configuration is understood", _configuration),
+    Check("configuration", "settings", "The configuration has no errors", _configuration),
     Check("key-file", "settings", "Keys are readable for you alone", _secrets),
     Check("keyword-gate", "settings", "A hit by words alone can be recalled", _keyword_gate),
     Check("forgetting", "settings", "Old notes can be recalled", _forgetting),

@@ -63,7 +63,7 @@ def examine(engine: Engine, checks: Sequence[Check] = CHECKS, deadline: float = 
             CheckOutcome(
                 "no answer",
                 f"Still running after {deadline:g} s.",
-                "Ask again; if it stays so, the provider or the disk hangs.",
+                "Run it again. If it is still slow, the provider or the disk hangs.",
             ),
             deadline * 1000,
         )

@@ -247,7 +247,7 @@ class Engine:
                     "batch",
                     f"{waiting:,} texts wait for the provider's batch service; until it is done, words alone find "
                     "them.",
-                    "The app, or memory-tui index, fetches what is done.",
+                    "The app or memory-tui index fetches the vectors when they are ready.",
                 )
             )
         return tuple(found)

@@ -157,7 +157,7 @@ class FreshnessCheck:
                     "rebuild",
                     f"Index settings changed ({'; '.join(seen.rebuild)}). The old index is used until the rebuild "
                     "finishes.",
-                    "It is rebuilt when the provider answers; memory-tui provider --test asks it now."
+                    "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
                     if self._lost
                     else "Run memory-tui index.",
                 )
@@ -413,7 +413,7 @@ class Indexer:
 
     def _check_paused(self) -> None:
         if self.paused:
-            raise IndexUnavailable("Indexing is paused.", "Let it go on first.")
+            raise IndexUnavailable("Indexing is paused.", "Resume it first.")
 
     def _background(self, store: Store, reason: str, force: bool) -> None:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""

@@ -146,7 +146,7 @@ class IndexOpener:
         if there:
             return broken
         if self._last is not None or broken != integrity.UNCLOSED:
-            self._report(f"The index {path} was deleted or emptied; it is made again from the notes.")
+            self._report(f"The index {path} was deleted or emptied; memory-tui rebuilds it from the notes.")
         return ""
 
     def _sweep(self) -> None:
@@ -175,7 +175,7 @@ class IndexOpener:
             # Another process may have done it meanwhile: then there is another file.
             if self._last is not None and index_file.file_at(self.path) == self._last:
                 copy = index_file.move_aside(self.path)
-                self._report(f"{why} It was kept as {copy}, and is made again from the notes.")
+                self._report(f"{why} It is kept as {copy}; memory-tui rebuilds it from the notes.")
 
     def _lock(self) -> locks.WriterLock:
         lock = locks.WriterLock.acquire(self.path)

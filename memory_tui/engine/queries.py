@@ -216,7 +216,7 @@ class Queries:
                     )
             by_words = evidence.cosine is None
             evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
-        raise IndexBusy("The index is made anew again and again.", "Ask again when that has finished.")
+        raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
 
     def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
         """What a change would do to the answer of `query`, before it is made; new texts are sent to nobody.

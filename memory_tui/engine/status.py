@@ -273,9 +273,9 @@ def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileV
     row = store.file(path.path)
     differs = freshness.stale.get(path.path)
     if not path.included:
-        index = "" if row is None else "The index still has it; the next sync forgets it."
+        index = "" if row is None else "The index still has it; the next sync removes it."
     elif differs is not None and differs.state == "missing root":
-        index = f"The index keeps it although it is not there: {differs.detail}"
+        index = f"The index keeps it although the file is missing: {differs.detail}"
     elif differs is not None and differs.state != "pending":
         index = f"It could not be indexed: {differs.detail}"
     elif differs is not None and differs.patient:

@@ -154,7 +154,8 @@ def sentence(fate: Fate) -> str:
         case DisplacedByMmr():
             return (
                 f"Its score is good enough, but it shares {fate.similarity:.0%} of its words with "
-                f"{fate.twin.citation}, which MMR chose first; it came {ordinal(fate.place)} of {fate.limit}."
+                f"{fate.twin.citation}, which MMR chose first. It came {ordinal(fate.place)}; the limit is "
+                f"{plural(fate.limit, 'result')}."
             )
         case BeyondLimit():
             return f"It passed minScore as the {ordinal(fate.place)}, but only {fate.limit} are recalled."
@@ -173,8 +174,8 @@ def sentence(fate: Fate) -> str:
             return _file_sentence(fate)
         case LostInTheirIndex():
             return (
-                f"By the notes on disk it is the {ordinal(fate.place)} hit, but OpenClaw's own index cannot recall "
-                f"it: {fate.detail}"
+                f"From the notes on disk it would be the {ordinal(fate.place)} hit, but OpenClaw's own index cannot "
+                f"recall it: {fate.detail}"
             )
         case _ as never:
             assert_never(never)
@@ -183,9 +184,9 @@ def sentence(fate: Fate) -> str:
 def _file_sentence(fate: FileGate) -> str:
     match fate:
         case OutsideRoots():
-            return f"The file lies outside the places where notes are read. {fate.detail}"
+            return f"The file is outside the folders of the notes. {fate.detail}"
         case Excluded():
-            return f"The file is no note of this memory ({fate.rule}). {fate.detail}"
+            return f"The file is not part of this memory ({fate.rule}). {fate.detail}"
         case NoSuchFile() | UnreadableFile():
             return fate.detail
         case ChangedSinceIndexed(change="new"):
@@ -265,8 +266,14 @@ def turn(key: str, value: Scalar) -> str:
 
 
 def flip(found: Flip) -> str:
-    """A change that turns a verdict, for a list: `half-life 50 d (6th)`."""
-    return f"{turn(found.key, found.value)} ({ordinal(found.place) if found.place else 'lost'})"
+    """A change that turns a verdict, for a list: `half-life 50 d: would be recalled (6th)`."""
+    then = f"would be recalled ({ordinal(found.place)})" if found.place else "would be dropped"
+    return f"{turn(found.key, found.value)}: {then}"
+
+
+def no_flip(*, recalled: bool) -> str:
+    """That no knob alone changes the verdict on a chunk, which is `recalled` now or not."""
+    return f"No single setting would {'drop' if recalled else 'recall'} this hit"
 
 
 def flip_sentence(found: Flip) -> str:
@@ -287,9 +294,9 @@ def effects(verb: str, count: int, right: int, wrong: int) -> str:
 
 
 def not_alone(found: NotAlone) -> str:
-    """Why turning one knob alone does not recall a chunk: `not by minScore alone (9th of 6)`."""
+    """Why turning one knob alone does not recall a chunk: `not by minScore alone (9th; the limit is 6 results)`."""
     if found.place:
-        how = f"{ordinal(found.place)} of {found.limit}"
+        how = f"{ordinal(found.place)}; the limit is {plural(found.limit, 'result')}"
     elif found.passes:
         how = f"not among the first {found.limit}"
     else:
@@ -351,7 +358,7 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:  # noqa: C901
             if reason.unreadable:
                 return (
                     f"Nothing is indexed: {plural(reason.unreadable, 'file')} could not be read.",
-                    "memory-tui status names each, and why.",
+                    "Run memory-tui status to see each file and the reason.",
                 )
             return "This workspace holds no notes yet.", "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
         case NoUsableWord(pointless=True):

@@ -99,18 +99,17 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
     for other in value.others:
         yield f"Also holds the line: {other.chunk.citation}  {wording.label(other.fate)}"
     if value.more:
-        yield f"and {plural(value.more, 'chunk')} of the note that fared worse"
+        yield f"and {plural(value.more, 'chunk')} of the note that score lower"
 
 
 def _changes(value: Flips) -> Iterator[str]:
     from memory_tui.explain import wording
 
-    verb = "Lost" if value.recalled else "Recalled"
     if not value.found:
-        yield f"{verb} by no single knob."
+        yield f"{wording.no_flip(recalled=value.recalled)}."
     for found in value.found:
         also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
-        yield f"{verb} with {'   '.join([wording.flip(found), *also])}"
+        yield f"With {'   '.join([wording.flip(found), *also])}"
     for knob in value.not_alone:
         yield f"N{wording.not_alone(knob)[1:]}"
 

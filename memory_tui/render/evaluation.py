@@ -32,7 +32,7 @@ def scorecard_lines(value: Scorecard) -> Iterator[str]:
 def comparison_lines(value: ScoreComparison) -> Iterator[str]:
     """The means before and after, how sure the difference is, and the questions that changed."""
     if not value.changes:
-        yield "Nothing to compare: no question is in both."
+        yield "Nothing to compare: the two files share no question."
         return
     yield f"Against the baseline, over {plural(len(value.changes), 'question')}" + (
         f"; {plural(value.missing, 'question')} in only one of the two" if value.missing else ""
@@ -62,7 +62,7 @@ def verdict(value: Outcome) -> str:
             f"(95 % from {gain.low:.3f} to {gain.high:.3f})."
         )
     if value.reason == "few labels":
-        return f"No evidence: {plural(value.have, 'question')} with a right line; this needs {value.needed}."
+        return f"No evidence: {plural(value.have, 'question')} with a correct hit; this needs {value.needed}."
     if value.held_out is None:
         return "No evidence: no settings are better on the labelled queries."
     return (

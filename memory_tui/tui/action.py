@@ -63,25 +63,25 @@ class Context:
 RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "engine": ("ready", "The index is still being opened."),
-        "found": ("found", "Nothing was looked for; / in the reader looks for text."),
-        "trail": ("trail", "No link was followed, so there is no way back to go."),
-        "answer": ("answer", "There is no answer yet: press / and ask something."),
+        "found": ("found", "No search text yet. Press / in the reader to find text."),
+        "trail": ("trail", "You followed no link yet, so there is nothing to go back to."),
+        "answer": ("answer", "No answer yet. Press / and ask something."),
         "editor": ("can_suspend", "This terminal cannot be handed to an editor."),
         "shell": ("can_suspend", "This terminal cannot put programs into the background."),
         "suggestion": ("suggestion", "There is no suggestion under the cursor."),
-        "deletes": ("deletes", "It is not about deleting: enter does what is proposed."),
+        "deletes": ("deletes", "This suggestion deletes nothing. Press enter to apply it."),
         "moves": ("moves", "There is nothing to merge, move or rename here."),
         "undo": ("undo", "No knob has been turned: nothing to undo."),
         "redo": ("redo", "Nothing was undone."),
-        "flips": ("flips", "There is no change to apply: w shows what was found."),
-        "no decay": ("not ages", "Decay is on already: this is what it takes."),
-        "written": ("written", "Nothing was written from here, so there is nothing to take back."),
+        "flips": ("flips", "No change to apply. Press w to see what was found."),
+        "no decay": ("not ages", "Decay is already on; the list shows what fades."),
+        "written": ("written", "This view has written nothing yet, so there is nothing to undo."),
         "rest": ("not syncing", "A sync is running already."),
         "agents": ("agents", "The configuration lists no other agent."),
         "zoomed": ("zoomed", "No pane is enlarged; + enlarges this one."),
-        "proposal": ("proposal", "No provider waits for your approval."),
-        "agreed": ("agreed", "No provider elsewhere may get these notes, so nothing can be taken back."),
-        "shrink": ("shrink", "No notes are kept back: nothing vanished at once."),
+        "proposal": ("proposal", "No provider needs your approval."),
+        "agreed": ("agreed", "You approved no provider, so there is no approval to withdraw."),
+        "shrink": ("shrink", "No notes vanished at once, so there is nothing to forget."),
     }
 )
 """What has to hold: a flag of the context, which must be off after "not ", and the sentence where it is otherwise."""
@@ -90,7 +90,7 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
 def _note(context: Context) -> str:
     if context.note:
         return ""
-    return "This log is not there yet: i begins it." if context.absent else "There is no note under the cursor."
+    return "No log of this day yet. Press i to begin it." if context.absent else "There is no note under the cursor."
 
 
 def _note_or_log(context: Context) -> str:

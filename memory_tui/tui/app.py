@@ -383,7 +383,7 @@ class MemoryApp(GlobalActions):
         if engine is None:
             return
         if any(getattr(view, "unsaved", False) for view in self.views):
-            self.tell("There is text that is not saved yet: save it or drop it, then go to another agent.")
+            self.tell("Your text is not saved yet: save it or drop it, then go to another agent.")
             return
         ids = {
             f"{agent.id}  {one_line(str(agent.workspace))}": agent.id

@@ -77,7 +77,7 @@ def hand_over(view: View) -> None:
         return
     path, line = place[0], view.line_in_note()
     if any(row.path == path and row.source == "sessions" for row in (home.facts.rows if home.facts else ())):
-        view.say("A transcript is what was said in a session; it is not edited.")
+        view.say("A transcript records a session, so memory-tui does not edit it.")
         return
     with view.app.suspend():
         lent, problem = None, ""
@@ -109,7 +109,7 @@ async def _keep(view: View, lent: Lent, path: str, problem: str) -> None:
 
 def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
     if done is not None:
-        return f"{one_line(done.change.title)}: kept as change {done.entry.id}; u takes it back."
+        return f"{one_line(done.change.title)}: kept as change {done.entry.id}; u undoes it."
     if name in _AT_ONCE:
         return f"{name} does not wait for its window: what is saved there is not in the journal."
     return f"{one_line(path)} is as it was."

@@ -142,7 +142,7 @@ class GlobalActions(App[int]):
         """Enlarge the pane in focus."""
         pane = self.screen.focused
         if pane is None or not self.screen.maximize(pane, container=False):
-            self.tell("This pane is not enlarged: it would show no more.")
+            self.tell("This pane already shows everything, so it is not enlarged.")
 
     def do_unzoom(self) -> None:
         """Back to all panes."""
@@ -161,7 +161,7 @@ class GlobalActions(App[int]):
                 self.view.ask_again(question)
                 self.tell(sentence)
             else:
-                self.tell("What you typed is not saved yet: ctrl+s saves it. Then ask again.")
+                self.tell("Your text is not saved yet. Press ctrl+s, then ask again.")
 
         self.typed_ahead.when_drawn(go)
 
@@ -203,7 +203,7 @@ class GlobalActions(App[int]):
             self.push_screen(
                 Confirm(
                     "Quit without saving?",
-                    "What you typed is not in the note yet. esc goes back to it, and ctrl+s saves it.",
+                    "Your text is not in the note yet. Press esc to go back, ctrl+s to save it.",
                     "Throw it away",
                 ),
                 answered,

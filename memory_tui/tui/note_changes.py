@@ -58,7 +58,7 @@ def left_over(engine: Engine) -> str:
     from memory_tui.curate.journal import left
 
     paths = dict.fromkeys(one_line(one.path) for one in left(engine.notes.curator.journal.folder))
-    return f"Typed but not saved, and kept: {', '.join(paths)}. i on the note brings it back." if paths else ""
+    return f"Unsaved text is kept for {', '.join(paths)}. Press i on the note to continue." if paths else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def _age(file: FileRow, aging: Aging) -> str:
 
 
 def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
-    """What is known of the note on `page`; `here` are lines recalled since the app was opened.
+    """What is known of the note on `page`; `here` are lines recalled since the app started.
 
     Reads the disk, so for worker threads only.
     """
@@ -212,7 +212,7 @@ def _marks(engine: Engine, page: Page, here: frozenset[int]) -> tuple[list[State
         last = f"last {datetime.fromtimestamp(found.last[page.path]):%Y-%m-%d %H:%M}"
         rows.append(Statement("here", f"{plural(len(lines), 'line')} recalled by your questions, {last}"))
     elif here:
-        rows.append(Statement("here", f"{plural(len(here), 'line')} recalled since the app was opened"))
+        rows.append(Statement("here", f"{plural(len(here), 'line')} recalled since the app started"))
     if found.unread:
         rows.append(
             Statement("", f"{plural(found.unread, 'line')} of the record of your recalls could not be read", "warn")
@@ -328,7 +328,7 @@ def commit(engine: Engine, path: str, message: str) -> str:
 
 
 class Marking:
-    """What was recalled since the app was opened, by note."""
+    """What was recalled since the app started, by note."""
 
     def __init__(self) -> None:
         self._lines: dict[str, set[int]] = {}

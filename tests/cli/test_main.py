@@ -518,15 +518,15 @@ def refused(run: Callable, *arguments: str) -> str:
 
 def test_a_change_that_is_not_there_cannot_be_undone(run: Callable) -> None:
     assert "There is no change 999." in refused(run, "undo", "999")
-    assert "No note was changed so far." in refused(run, "undo")
+    assert "No note was changed yet." in refused(run, "undo")
     assert run("remember", "the first", "--yes")[0] == 0
     assert run("remember", "the second", "--yes")[0] == 0
     assert run("undo", "--yes")[0] == 0
     for verb, number in (("undo", 1), ("redo", 2)):
         said = refused(run, verb, "999")
         assert "There is no change 999; the journal has 1 to 3." in said
-        assert f"These can be {'taken back' if verb == 'undo' else 'made again'}: {number}." in said
-    assert "Change 2 cannot be taken back now." in refused(run, "undo", "2")
+        assert f"These can be {'undone' if verb == 'undo' else 'redone'}: {number}." in said
+    assert "Change 2 cannot be undone now." in refused(run, "undo", "2")
     for text in ("-3", "0", "1.5", "last"):
         assert "is not a whole number from 1" in run("undo", "--", text)[2]
     assert run("journal", "nope.md")[1] == "nope.md was not changed with memory-tui.\n"
@@ -538,7 +538,7 @@ def test_a_kind_that_is_none_is_refused(run: Callable) -> None:
     said = refused(run, "inbox", "--kind", "foo")
     assert all(kind in said for kind in BY_KIND)
     for kind in ("dead-path", "dead path", "Dead_Path"):
-        assert run("inbox", "--kind", kind) == (0, "Nothing of the kind dead path needs to be looked at.\n", "")
+        assert run("inbox", "--kind", kind) == (0, "Nothing of the kind dead path needs attention.\n", "")
 
 
 def test_a_line_after_the_end_is_refused_with_the_length(run: Callable, workspace: Path) -> None:

@@ -145,7 +145,7 @@ def test_notes_on_a_read_only_disk_are_searched_and_not_changed(read_only: Path)
     refused = run(notes, "remember", "text", "--yes")
     assert refused.returncode == 2
     assert "is mounted read-only" in refused.stderr
-    assert run(notes, "journal").stdout == "Nothing was changed so far.\n"
+    assert run(notes, "journal").stdout == "No note was changed yet.\n"
 
 
 def test_an_index_on_a_read_only_disk_is_kept_elsewhere_and_that_is_said(read_only: Path, tmp_path: Path) -> None:

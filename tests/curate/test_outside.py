@@ -281,7 +281,7 @@ def test_an_edit_in_the_editor_is_undone_on_screen(
         await press(pilot, "e")
         assert note.read_bytes() == before + b"- written elsewhere\n"
         assert said(app).startswith("Edit MEMORY.md in the outside editor python")
-        assert said(app).endswith("kept as change 1; u takes it back.")
+        assert said(app).endswith("kept as change 1; u undoes it.")
         await press(pilot, "H")
         assert "Edit MEMORY.md in the outside editor python" in text_of(app)
         assert "written elsewhere" in text_of(app)

@@ -197,7 +197,7 @@ def test_a_key_without_effect_gives_the_reason(app: MemoryApp, keys: str, key: s
 def test_before_a_question_the_knobs_wait(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "2", "tab", "t")
-        assert said(app) == "There is no answer yet: press / and ask something."
+        assert said(app) == "No answer yet. Press / and ask something."
         await ask(pilot, "router")
         await press(pilot, "u")
         assert said(app) == "No knob has been turned: nothing to undo."

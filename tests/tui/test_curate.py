@@ -100,7 +100,7 @@ def test_a_promoted_line_is_in_the_curated_note_and_is_found(app: MemoryApp, wor
         memory = (workspace / "MEMORY.md").read_text("utf-8")
         assert f"- {LINE}: 1.2 GB new, 4 minutes, no lock left behind. (from {LOG})\n" in memory
         assert (workspace / LOG).read_bytes() == before[LOG]
-        assert said(app).endswith("u takes it back.")
+        assert said(app).endswith("u undoes it.")
         await press(pilot, "escape")
         await ask(pilot, f"{LINE} 1.2 GB (from {LOG})")
         assert app.screen.trace is not None  # type: ignore[attr-defined]
@@ -149,10 +149,7 @@ def test_lines_that_an_agent_has_rewritten_are_left_alone(app: MemoryApp, worksp
         before = files(workspace)
         await press(pilot, key)
         assert not isinstance(app.screen, Preview)
-        assert (
-            said(app)
-            == f"{LOG} was changed at these lines after they were shown. Look at them again; nothing was done."
-        )
+        assert said(app) == f"These lines of {LOG} changed after you saw them. Nothing was changed. Look at them again."
         assert files(workspace) == before
 
     drive(app, steps)
@@ -258,7 +255,7 @@ def test_a_heading_is_not_promoted(app: MemoryApp, workspace: Path) -> None:
         await to_line(pilot, LOG, "# 2026-03-20")
         await press(pilot, "p")
         assert isinstance(app.screen, BrowseView)
-        assert said(app).startswith("A heading says nothing by itself.")
+        assert said(app).startswith("A heading alone cannot be promoted.")
 
     drive(app, steps)
 
@@ -333,7 +330,7 @@ def test_a_log_that_is_not_there_is_begun(workspace: Path, size: tuple[int, int]
         await settled(pilot)
         matches_screen(app, "log_absent")
         await press(pilot, "y")
-        assert said(app) == "This log is not there yet: i begins it."
+        assert said(app) == "No log of this day yet. Press i to begin it."
         await press(pilot, "i", "escape")
         assert isinstance(app.screen, BrowseView), "nothing was typed, so nothing is asked"
         assert not log.exists()
@@ -497,7 +494,7 @@ def test_changes_that_do_not_touch_are_both_kept(app: MemoryApp, workspace: Path
         assert isinstance(app.screen, BrowseView), "nothing touches, so nothing is asked"
         assert " MINE\n" in note.read_text("utf-8")
         assert note.read_text("utf-8").endswith("- appended by the agent\n")
-        assert "What others wrote meanwhile is in it too. u takes it back." in said(app)
+        assert "What others wrote meanwhile is in it too. u undoes it." in said(app)
         note.write_text(note.read_text("utf-8") + "- and more\n", "utf-8")
         await press(pilot, "u")
         assert "Others' changes" in said(app)
@@ -650,7 +647,7 @@ def test_what_saving_would_do_to_an_answer_is_seen_while_writing(app: MemoryApp,
         await to_editor(pilot, LOG, LINE)
         await press(pilot, "ctrl+t")
         await enter(pilot, "zeppelin moored at the quay")
-        assert "Nothing is changed yet." in text_of(app)
+        assert "No change yet." in text_of(app)
         await press(pilot, "enter")
         await enter(pilot, "zeppelin moored at the quay ")
         moves = app.screen.query_one(Moves)

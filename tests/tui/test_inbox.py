@@ -143,7 +143,7 @@ def test_an_empty_inbox_says_what_was_looked_for(size: tuple[int, int], tmp_path
         await press(pilot, "enter")
         assert said(app) == "There is no suggestion under the cursor."
         await press(pilot, "f")
-        assert said(app) == "There is nothing to choose from."
+        assert said(app) == "There are no kinds to choose from."
 
     drive(app, steps, size)
 
@@ -166,7 +166,7 @@ def test_a_change_is_shown_first_then_made_then_taken_back(
         await press(pilot, key, "y")
         changed = files(workspace)
         assert changed != before
-        assert said(app).endswith("u takes it back.")
+        assert said(app).endswith("u undoes it.")
         assert queue(app).count(kind) == shown.count(kind) - 1
         await press(pilot, "u")
         assert files(workspace) == before
@@ -205,7 +205,7 @@ def test_what_is_kept_is_gone_until_it_is_taken_back(app: MemoryApp, workspace: 
         await to(pilot, "stale date")
         await press(pilot, "x")
         assert "stale date" not in queue(app)
-        assert "kept for good. u takes it back." in said(app)
+        assert "kept for good. u undoes it." in said(app)
         await press(pilot, "r")
         assert "stale date" not in queue(app)
         assert "1 kept or put off: z" in text_of(app)

@@ -111,7 +111,7 @@ def test_a_provider_elsewhere_waits_for_a_word_and_can_lose_it(
         assert "Send the notes to openai?" in text_of(app)
         await press(pilot, "n")
         await press(pilot, "x")
-        assert "nothing can be taken back" in said(app)
+        assert "no approval to withdraw" in said(app)
 
     drive(app, steps, LARGE)
 

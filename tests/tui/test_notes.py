@@ -193,7 +193,7 @@ def test_marks_last_until_the_app_is_closed_where_they_are_not_wanted_or_cannot_
         assert isinstance(view, BrowseView)
         view.go_to("memory/network.md")
         await settled(pilot)
-        assert "recalled since the app was opened" in about(app)
+        assert "recalled since the app started" in about(app)
         assert "•" in text_of(app)
 
     drive(make_app(workspace, changes=[("recall.marks", "false")]), steps)
@@ -231,7 +231,7 @@ def test_text_is_looked_for_in_the_note(workspace: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "tab", "n")
-        assert said(app) == "Nothing was looked for; / in the reader looks for text."
+        assert said(app) == "No search text yet. Press / in the reader to find text."
         await press(pilot, "/")
         await enter(pilot, "vlan")
         assert said(app) == "3 places in this note."

@@ -100,7 +100,7 @@ def test_an_index_that_cannot_be_read_is_explained(house: Path, size: tuple[int,
         await press(pilot, "3", "c")
         matches_screen(app, "compare_unknown")
         await press(pilot, "enter")
-        assert "nothing to read" in said(app)
+        assert "is not on disk" in said(app)
 
     db = house / ".openclaw/memory/main.sqlite"
     db.parent.mkdir(parents=True)

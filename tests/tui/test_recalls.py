@@ -54,7 +54,7 @@ def test_a_logged_question_is_asked_with_its_knobs_and_undone(place: str, worksp
         assert view.trace is not None
         assert view.trace.settings.whole("query.maxResults") == 2
         assert len(view.trace.recalled) == 2
-        assert "agent ␛[31m1 got 2 hits then. The knobs stand as then; u takes them back." in said(app)
+        assert "agent ␛[31m1 got 2 hits then. The knobs are as they were then; u undoes it." in said(app)
         assert view.trace.lost
         assert "Recalled 2 of " in text_of(app), "what lost stands there too, each with its reason"
         await press(pilot, "u")

@@ -180,7 +180,7 @@ def test_while_decay_is_off_one_key_shows_what_it_would_take(workspace: Path) ->
         await press(pilot, "a")
         assert "lost already" in text_of(app)
         await press(pilot, "a")
-        assert said(app) == "Decay is on already: this is what it takes."
+        assert said(app) == "Decay is already on; the list shows what fades."
         await press(pilot, "u")
         assert "decay is off" in text_of(app)
 
@@ -230,7 +230,7 @@ def test_few_labels_are_no_evidence(workspace: Path) -> None:
         assert isinstance(app.screen, SweepView)
         assert "No evidence: 0 questions with a right line" in text_of(app)
         await press(pilot, "a")
-        assert said(app) == "There is no evidence for other knobs, so there is nothing to apply."
+        assert said(app) == "No evidence for other settings, so there is nothing to apply."
 
     drive(app, steps)
 
@@ -329,9 +329,9 @@ def test_what_was_written_is_as_opened_until_it_is_taken_back(
         app.turn(app.tuning.set("query.maxResults", 8))
         await settled(pilot)
         await press(pilot, "W", "u")
-        assert said(app) == "Nothing was written from here, so there is nothing to take back."
+        assert said(app) == "This view has written nothing yet, so there is nothing to undo."
         await press(pilot, "y")
-        await until(lambda: said(app) == "Written to openclaw.json, with a backup. W and then u takes it back.")
+        await until(lambda: said(app) == "Written to openclaw.json, with a backup. Press W, then u to undo it.")
         assert not app.tuning.tuned
         assert app.tuning.baseline.title == "as written to openclaw.json"
         assert f"as written{' to openclaw.json' if size == LARGE else ''}" in text_of(app)
@@ -345,7 +345,7 @@ def test_what_was_written_is_as_opened_until_it_is_taken_back(
         await press(pilot, "escape", "W")
         assert "Nothing differs" in text_of(app)
         await press(pilot, "u")
-        await until(lambda: said(app) == "Taken back: openclaw.json is as it was before.")
+        await until(lambda: said(app) == "Undone: openclaw.json is as it was before.")
         assert file.read_text("utf-8") == before
         assert app.engine.plan.with_profile("openclaw-2026.2").whole("query.maxResults") == 6
         assert app.tuning.baseline.title == "as opened"
@@ -369,12 +369,12 @@ def test_a_profile_is_written_with_the_knobs_and_is_as_opened_then(tmp_path: Pat
         await press(pilot, "W")
         assert "profile auto -> openclaw-2026.3" in text_of(app)
         await press(pilot, "y")
-        await until(lambda: said(app) == "Written to config.json, with a backup. W and then u takes it back.")
+        await until(lambda: said(app) == "Written to config.json, with a backup. Press W, then u to undo it.")
         assert not app.tuning.tuned
         await press(pilot, "W")
         assert "Nothing differs" in text_of(app)
         await press(pilot, "u")
-        await until(lambda: said(app) == "Taken back: config.json is as it was before.")
+        await until(lambda: said(app) == "Undone: config.json is as it was before.")
         assert app.tuning.tuned
 
     drive(app, steps)
@@ -398,7 +398,7 @@ def test_a_write_that_was_taken_back_elsewhere_is_noticed(configured: tuple[Memo
         assert app.tuning.tuned
         assert not app.tuning.writes
         await press(pilot, "u")
-        assert said(app) == "Nothing was written from here, so there is nothing to take back."
+        assert said(app) == "This view has written nothing yet, so there is nothing to undo."
 
     drive(app, steps)
 

@@ -182,7 +182,7 @@ def test_places_are_marked_against_the_baseline(app: MemoryApp) -> None:
         assert "change against A (as opened)" in text_of(app)
         assert text_of(app).count(" out ") >= 2
         await press(pilot, "b", "enter")
-        assert said(app) == ("Baseline B is set: results 4. Further turns are compared with it; u takes it back.")
+        assert said(app) == ("Baseline B is set: results 4. The list now compares each turn with it; u undoes it.")
         await press(pilot, "l")
         assert "against B: 1 new, 4 same" in text_of(app)
         assert " new " in text_of(app)

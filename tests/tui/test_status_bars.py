@@ -57,7 +57,7 @@ def test_facts_that_cannot_be_gathered_are_as_last_known_until_they_can(
         app.jobs.refresh()
         await until(lambda: "as last known: The index does not answer." in first_line(app))
         app.switch_mode("index")
-        await until(lambda: "Not in the index" in text_of(app))
+        await until(lambda: "Not indexed as on disk" in text_of(app))
         assert "Every note is indexed" not in text_of(app)
         monkeypatch.setattr(Engine, "status", real)
         await until(lambda: "as last known" not in first_line(app))

@@ -141,13 +141,14 @@ def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[
         expected = flips(subject.evidence, app.engine.plan.settings, row, app.engine.plan.with_profile)
         assert subject.changes == expected
         assert subject.working == ""
-        assert "results 7 (7th)" in text_of(app)
+        assert "results 7: would be recalled (7th)" in text_of(app)
 
     drive(app, steps, size)
 
 
 @pytest.mark.parametrize(
-    ("cosine", "words"), [(0.9, "lost by no single knob"), (0.1, "flips   recalled by no single knob")]
+    ("cosine", "words"),
+    [(0.9, "No single setting would drop this hit"), (0.1, "No single setting would recall this hit")],
 )
 def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: float, words: str) -> None:
     found = evidence([cosine], {})
@@ -155,7 +156,7 @@ def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: flo
     candidate = (*trace.recalled, *trace.lost)[0]
     changes = Flips(candidate.chunk, isinstance(candidate.verdict, Recalled), (), ())
     rows = rows_of(Subject(found, trace, candidate, changes=changes), 0, 60, packed=False)
-    assert words in ["".join(piece for piece, _ in row) for row, _ in rows]
+    assert words in ["".join(piece for piece, _ in row).strip() for row, _ in rows]
 
 
 def test_one_key_applies_the_nearest_change_and_another_takes_it_back(app: MemoryApp) -> None:
@@ -176,9 +177,9 @@ def test_one_key_applies_the_nearest_change_and_another_takes_it_back(app: Memor
         was = nearest.key, before.settings.values[nearest.key].value
         await press(pilot, "u")
         assert trace_of(app).recalled == before.recalled
-        assert said(app).startswith(f"Taken back: {BY_KEY[was[0]].label} {show(BY_KEY[was[0]], was[1])}")
+        assert said(app).startswith(f"Undone: {BY_KEY[was[0]].label} {show(BY_KEY[was[0]], was[1])}")
         await press(pilot, "ctrl+r")
-        assert said(app).startswith("Made again: ")
+        assert said(app).startswith("Redone: ")
 
     drive(app, steps)
 
@@ -210,11 +211,11 @@ def test_a_click_selects_a_change_and_a_second_one_applies_it(app: MemoryApp) ->
         pane = app.screen.query_one(WhyPane)
         assert pane.subject is not None
         number = next(i for i, found in enumerate(pane.subject.flips) if found.key == "query.maxResults")
-        line = next(y for y, text in enumerate(text_of(app).splitlines()) if "results 7 (7th)" in text)
+        line = next(y for y, text in enumerate(text_of(app).splitlines()) if "results 7: would be" in text)
         await pilot.click(offset=(pane.region.x + 12, line))
         await settled(pilot)
         assert pane.key == f"flip {number}"
-        line = next(y for y, text in enumerate(text_of(app).splitlines()) if "results 7 (7th)" in text)
+        line = next(y for y, text in enumerate(text_of(app).splitlines()) if "results 7: would be" in text)
         await pilot.click(offset=(pane.region.x + 12, line))
         await settled(pilot)
         assert len(trace_of(app).recalled) == 7

@@ -455,7 +455,7 @@ def test_nothing_on_the_screen_is_green_when_the_workspace_is_gone(workspace: Pa
         assert "missing root" in text_of(app)
         assert "the index keeps" in first_line(app)
         app.switch_mode("index")
-        await until(lambda: "Not in the index" in text_of(app))
+        await until(lambda: "Not indexed as on disk" in text_of(app))
         await until(lambda: "it was deleted, renamed" in text_of(app))
         assert "Every note is indexed" not in text_of(app)
         app.switch_mode("search")

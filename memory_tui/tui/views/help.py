@@ -27,29 +27,29 @@ _STATES = {
     "fresh": "indexed as it is on disk",
     "new": "new, not indexed yet",
     "changed": "changed since then",
-    "deleted": "gone from the disk, the next sync forgets it",
+    "deleted": "gone from the disk; the next sync removes it",
     "failed": "could not be indexed; view 3 says why",
-    "absent": "looked for when a session starts, and not there",
+    "absent": "read at session start, but the file does not exist",
 }
 _FILES = [(SIGNS[state][0], words) for state, words in _STATES.items()]
 _CHUNKS = [
     ("╭ │ ╰", "where a chunk begins and ends; chunks overlap, so there are two columns"),
     ("▌", "the lines that the citation names"),
     ("▐", "the lines that you marked"),
-    ("•", "a line that was recalled at some time"),
+    ("•", "a line that some search recalled"),
 ]
 _LISTED = [
-    ("12d ×.76 1.2k 3c", "age in days (ever: does not age), what age leaves of its score, bytes, chunks"),
+    ("12d ×.76 1.2k 3c", "age in days (ever: never fades), what age leaves of its score, bytes, chunks"),
     ("+.02", "instead of ×.76 where the profile adds to the score of what is recent"),
 ]
 _HITS = [
     (draw.VECTOR, "points for meaning (vector)"),
     (draw.TEXT, "points for words (text)"),
-    (draw.ADDED, "points added for being recent, or of a day that the question names"),
+    (draw.ADDED, "points added for a recent day, or a day that the question names"),
     (draw.LOST, "points that age took away"),
-    ("ever", "evergreen: the note has no day, so it does not age"),
+    ("ever", "evergreen: the note has no date, so it never fades"),
     ("+2 -1 =", "places up, down, or the same as under the baseline"),
-    ("*", "a knob that is not as the app was opened, or as it was written since"),
+    ("*", "a knob changed since the app opened or since the last write"),
     ("new out", "recalled only now, or no longer"),
     ("✓ ½ ✗", "you judged it: it answers, helps, or is wrong"),
 ]
@@ -69,21 +69,21 @@ SIGNS_OF = {
 WORDS_OF = {
     "editor": "ctrl+s saves the note. What others wrote to other lines meanwhile is kept; where they changed the same "
     "lines, you see both and choose. ctrl+t watches a question: what saving does to its answer.",
-    "history": "Every change made with memory-tui, newest first, with what it did; u takes it back. Texts that could "
+    "history": "Every change made with memory-tui, newest first, with its effect; u undoes it. Texts that could "
     "not be written are kept here too. Commits of git stand between, where there are any.",
     "browse": "Notes are the Markdown files the agent remembers. Each is cut into chunks, the pieces a search finds.",
     "search": "A search scores chunks by meaning and by words. Those over minScore, best first, are recalled: given to "
     "the agent. Below the line are those that were not, and why.",
     "index": "The index is a copy made for searching. It can be deleted at any time; the notes are the truth.",
     "reader": "The note as it is on disk.",
-    "inbox": "What in the notes should be looked at, the most pressing first. A change is shown as a difference before "
-    "it is made, and u takes it back; what is kept or put off changes no note. Secrets are masked here.",
-    "compare": "What OpenClaw's own index holds of the notes on disk. It is opened to be read, and never written: "
+    "inbox": "What in the notes needs attention, the most urgent first. You see a change as a difference before "
+    "it is made, and u undoes it. Keeping or putting off changes no note. Secrets are masked here.",
+    "compare": "What OpenClaw's own index holds of the notes on disk. memory-tui reads it and never writes it: "
     "run OpenClaw itself to bring it up to date.",
-    "noise": "Questions that no note is about are asked, to see what they score. Where they reach as high as what is "
-    "right, minScore cannot keep noise out. Passing: the shares of both that a minScore there lets through.",
-    "fading": "Hits of today that age will take out of the answer, with the day and the gate, and those that it has "
-    "taken already. Every day is ranked as a whole, for rivals fade too.",
+    "noise": "These questions have nothing to do with your notes. If they score as high as "
+    "right chunks, minScore cannot keep noise out. Passing: the share of each that a minScore there lets through.",
+    "fading": "Hits of today that will fade out of the answer, with the day and the gate, and those that have "
+    "faded already. Each day is ranked as a whole, because other hits fade too.",
     "write": "The values that would be written and where, then the difference line by line. Comments stay, a backup is "
     "kept, and a file that somebody changed meanwhile is left alone.",
     "sweep": "Knobs are searched on one half of the questions you judged, and judged on the other half. A gain that "
@@ -91,8 +91,8 @@ WORDS_OF = {
     "sides": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, or "
     "the baseline; a chunk that one side loses shows the reason there.",
     "book": "Questions that you saved, and how the knobs do on them: under the baseline, and as they are now. nDCG, "
-    "recall and MRR are best at 1; noise is how many hits hold no right line, best at 0. Broke means that a "
-    "right line is not recalled any more.",
+    "recall and MRR are best at 1; noise counts the hits without a correct line, best at 0. Broke: a "
+    "correct line is no longer recalled.",
     "whynot": "What became of one line: the first gate that stopped it, its arithmetic, the smallest turn of each knob "
     "that recalls it with what else that brings in and pushes out, and words to add to the question.",
 }

@@ -112,14 +112,14 @@ class KnobHistory(Part):
         if before is not None and before.past:
             after = before.undo()
             self.home.turn(after)
-            self.view.say(f"Taken back: {brought(before.stand, after.stand)}.")
+            self.view.say(f"Undone: {brought(before.stand, after.stand)}.")
 
     def do_redo(self) -> None:
         """Redo it."""
         before = self.home.tuning
         if before is not None and before.future:
             self.home.turn(before.redo())
-            self.view.say(f"Made again: {brought(before.stand, before.future[0])}.")
+            self.view.say(f"Redone: {brought(before.stand, before.future[0])}.")
 
 
 def sentence_of(error: MemoryTuiError) -> str:

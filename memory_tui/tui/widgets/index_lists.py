@@ -33,7 +33,7 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
     ]
     return [
         ("search", _search(facts), "" if facts.mode == "hybrid" and facts.lost_notes is None else "warn"),
-        ("rules", f"{status.profile}  ({status.profile_origin})", ""),
+        ("profile", f"{status.profile}  ({status.profile_origin})", ""),
         ("notes", f"{plural(freshness.total, 'file')} on disk: {', '.join(counts)}", ""),
         (
             "index",
@@ -45,9 +45,9 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ("words", facts.text.detail, ""),
         ("provider", _provider(facts), "" if status.who.fine else "warn" if status.who.answers else "bad"),
         ("watcher", *_watched(facts)),
-        *([("indexing", "paused: saved files wait; z lets it go on", "warn")] if status.paused else []),
+        *([("indexing", "paused: saved files wait; press z to resume", "warn")] if status.paused else []),
         *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
-        *([("kept by", f"{facts.keeper}; this app reads, and takes over when it ends", "")] if facts.keeper else []),
+        *([("indexer", f"{facts.keeper}; this app takes over when it ends", "")] if facts.keeper else []),
         ("notes in", home(status.workspace_dir) + ("  (read-only)" if status.read_only else ""), ""),
         *[
             (root.state, home(f"{root.detail} {root_state.next_step(root)}"), "bad")
@@ -126,7 +126,7 @@ class Attention(RowList):
 
     def __init__(self) -> None:
         super().__init__(id="attention")
-        self.border_title = "Not in the index as it is on disk"
+        self.border_title = "Not indexed as on disk"
         self._rows: list[tuple[str, str, str]] = []
         self._longest = 0
 
@@ -226,7 +226,7 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
                 "keeper",
                 "this app keeps the index up to date"
                 if event.ours
-                else f"process {event.pid} keeps the index up to date; this app reads",
+                else f"process {event.pid} keeps the index up to date",
                 "",
             )
         case events.RootsChanged():
@@ -306,10 +306,10 @@ class EventLog(RowList):
         if not self.paused:
             self.add(waiting)
         self._title()
-        return "The event log is held still; p lets it run." if self.paused else "The event log runs."
+        return "The event log is paused. Press p to resume." if self.paused else "The event log is live."
 
     def _title(self) -> None:
-        self.border_title = f"Events (held, {len(self._waiting)} waiting)" if self.paused else "Events"
+        self.border_title = f"Events (paused, {len(self._waiting)} waiting)" if self.paused else "Events"
 
     def count(self) -> int:
         """Lines so far."""

@@ -86,14 +86,14 @@ def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarState
                 )
             )
     if status.paused:
-        parts.append(BarStatement("indexing paused, z in 3 lets it go on", "paused", 88, "$text-warning"))
+        parts.append(BarStatement("indexing paused; press 3, then z to resume", "paused", 88, "$text-warning"))
     if facts.shrink:
         parts.append(BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
     if facts.index_moved:
         moved = f"index in a temporary place, {fit_path(one_line(status.db_path), 40)}"
         parts.append(BarStatement(moved, "temporary index", 81, "$text-warning"))
     if facts.keeper:
-        parts.append(BarStatement(f"kept by {facts.keeper}", "reader", 38, "$quiet"))
+        parts.append(BarStatement(f"indexed by {facts.keeper}", "indexed elsewhere", 38, "$quiet"))
     if not facts.provider.ok:
         parts.append(
             BarStatement(

@@ -16,7 +16,7 @@ from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
 
-EMPTY = "The arithmetic of the hit under the cursor, line by line."
+EMPTY = "How the hit under the cursor got its score, line by line."
 DEPTHS = ("", "the full record", "the raw record")
 FEW, HIGH = 10, 18
 """Lines below which everything is packed, and below which the sum gives way to what would change it."""
@@ -121,7 +121,7 @@ class WhyPane(RowList):
             found, home = subject.flips[number], home_of(self)
             if home.tuning is not None:
                 home.turn(home.tuning.to(found.settings))
-                home.tell(f"Set: {wording.turn(found.key, found.value)}. u takes it back.")
+                home.tell(f"Set: {wording.turn(found.key, found.value)}. u undoes it.")
 
     def do_open(self) -> None:
         """A second click on a change applies it."""

@@ -226,21 +226,21 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
     changes = subject.changes
     if changes is None and not subject.working:
         return
-    lost = changes is not None and changes.recalled
-    label = f"{'lost by' if lost else 'flips':<{LABEL}}"
+    recalled = changes is not None and changes.recalled
+    label = f"{'with':<{LABEL}}" if subject.flips else " " * LABEL
     for number, found in enumerate(subject.flips):
         for row in _flip(found, label, subject, width, packed=packed):
             yield row, f"flip {number}"
             label = " " * LABEL
     if changes is not None and not subject.flips and not subject.working:
-        yield [(label, "muted"), ("no single knob" if lost else "recalled by no single knob", "")], None
+        yield [(label, "muted"), (wording.no_flip(recalled=recalled), "")], None
         label = " " * LABEL
     alone = "   ".join(wording.not_alone(one) for one in changes.not_alone) if changes is not None else ""
     said = [(alone, "muted")] if alone else []
     if subject.questions:
         said.append((f"question: {'  or '.join(one_line(wording.rephrased(q)) for q in subject.questions)}", "good"))
-    elif subject.questions is not None and changes is not None and not lost:
-        said.append(("question: no word of the chunk that was tried recalls it", "muted"))
+    elif subject.questions is not None and changes is not None and not recalled:
+        said.append(("question: adding a word of the chunk does not recall it", "muted"))
     if subject.working:
         said.append((f"{subject.working} ...", "muted"))
     for text, style in said:

@@ -280,7 +280,7 @@ def applied(engine: Engine, change: Change) -> AppliedChange:
         # A draft is for what somebody wrote; this was only proposed, and will be again.
         if conflict.draft:
             engine.notes.curator.forget_draft(conflict.draft)
-        raise EditRefused(conflict.message, "It is looked at again.") from conflict
+        raise EditRefused(conflict.message, "It is open again.") from conflict
 
 
 def decided(engine: Engine, one: Suggestion, days: float) -> DecisionRecord:

@@ -224,7 +224,7 @@ class InboxView(View):
         if self.kind is not None:
             return [(" Nothing more of this kind. esc shows all kinds.", "good")]
         return [
-            (" Nothing needs to be looked at.", "good"),
+            (" Nothing needs attention.", "good"),
             ("", ""),
             (" Looked for:", "muted"),
             *((f"   {check.title}", "muted") for check in BY_KIND.values()),
@@ -341,7 +341,7 @@ class InboxView(View):
         if names:
             self.app.push_screen(Picker("Show which kind?", list(names)), chosen)
         else:
-            self.say("There is nothing to choose from.")
+            self.say("There are no kinds to choose from.")
 
     def do_decided(self) -> None:
         """Show or hide what was kept or put off."""
@@ -440,7 +440,7 @@ class InboxActions(Part):
         done = await self.home.jobs.write(partial(inbox_proposal.applied, change=change))
         also = f" Others' changes of {', '.join(done.merged)} were kept too." if done.merged else ""
         self.view.drop(one)
-        self.view.say(f"{done.change.title}: done.{also} u takes it back.")
+        self.view.say(f"{done.change.title}: done.{also} u undoes it.")
         self.home.jobs.refresh()
         self.view.examine()
 
@@ -451,7 +451,7 @@ class InboxActions(Part):
         self._decisions.append((decision, before))
         self.view.put_off(decision.suggestion, decision.until)
         state = put_off(decision.until) if decision.until else "asked again"
-        self.view.say(f"{one_line(str(one.place))} is {state}. u takes it back.")
+        self.view.say(f"{one_line(str(one.place))} is {state}. u undoes it.")
 
     def refused(self, error: MemoryTuiError) -> None:
         """Say why, and look at the notes as they are now."""
@@ -517,9 +517,9 @@ class InboxActions(Part):
         elif isinstance(outcome, DecisionRecord):
             self._decisions.pop()
             self.view.put_off(outcome.suggestion, outcome.until)
-            self.view.say(f"{one_line(str(outcome.suggestion.place))}: the decision is taken back.")
+            self.view.say(f"{one_line(str(outcome.suggestion.place))}: decision undone.")
         else:
-            way = "ctrl+r makes it again" if kind == "undo" else "u takes it back"
+            way = "ctrl+r redoes it" if kind == "undo" else "u undoes it"
             self.view.say(f"{one_line(outcome.change.title)}. {way}.")
             self.home.jobs.refresh()
             self.view.examine()

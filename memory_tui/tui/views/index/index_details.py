@@ -244,7 +244,7 @@ def _storage(found: Storage, width: int) -> list[Line]:
     price = ", price unknown" if cost.usd is None else f", {cost.usd:.4f} $" if cost.usd else ""
     written += [
         *text("", width),
-        *text("Making it anew", width, "head"),
+        *text("A rebuild", width, "head"),
         *text(
             f"{plural(cost.files, 'file')} into {plural(cost.chunks, 'chunk')}, {cost.to_embed:,} texts to embed, "
             f"about {cost.seconds:,.0f} s{price}. Searches go on with the old one meanwhile.",
@@ -351,7 +351,7 @@ def _bar(one: Nearness) -> str:
     return "█" * full + "░" * (_BAR - full)
 
 
-NOTE_READ = "That was a note being read, not a question."
+NOTE_READ = "The agent read a note here; there is no question to ask."
 NONE = "memory-tui mcp --log-recalls writes down what agents ask and get, on this machine only."
 
 
@@ -410,7 +410,7 @@ class RecallsView(View):
             )
             if self._replay is not None and self._replay.entry.id == entry.id:
                 written += [line for words in list(replayed(self._replay))[2:] for line in text(words, width, "", 3)]
-        return written or text(f"No recall holds “{self._letters}”; esc shows all.", width, "muted")
+        return written or text(f"No recall contains “{self._letters}”; esc shows all.", width, "muted")
 
     @property
     def entry(self) -> RecallEntry | None:
@@ -444,7 +444,7 @@ class RecallsView(View):
         self.home.turn(tuning.to(then))
         turned = self.home.tuning is not tuning
         self.app.pop_screen()
-        knobs = "The knobs stand as then; u takes them back." if turned else "The knobs stand as then."
+        knobs = "The knobs are as they were then; u undoes it." if turned else "The knobs are as they were then."
         self.home.ask_for(entry.query, f"{taken_up(entry)} {knobs}")
 
     @task("replay")

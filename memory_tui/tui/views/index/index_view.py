@@ -65,9 +65,9 @@ class IndexView(View):
         def turn() -> str:
             if engine.indexer.paused:
                 engine.indexer.resume()
-                return "Indexing goes on."
+                return "Indexing resumed."
             engine.indexer.pause()
-            return "Indexing is paused: what is done stays done, searches go on, z lets it go on."
+            return "Indexing is paused. Searches still work. Press z to resume."
 
         self.home.jobs.report(turn)
 
@@ -104,7 +104,7 @@ class IndexView(View):
         def switch() -> str:
             engine.indexer.watcher.switch(on)
             return (
-                "The watcher is on: saved files are indexed by themselves."
+                "The watcher is on: it indexes files when they are saved."
                 if on
                 else "The watcher is off: r looks for changed files."
             )
@@ -133,7 +133,7 @@ class IndexView(View):
     def _reindex(self, yes: bool | None) -> None:
         if yes and self.home.engine is not None:
             self.home.engine.indexer.request_sync("force", force=True)
-            self.say("Everything is being indexed anew.")
+            self.say("Rebuilding the index of every note.")
 
 
 def _cost_of(cost: Estimate) -> str:

@@ -38,13 +38,13 @@ SIGNS: Mapping[str, tuple[str, str, str]] = {
 }
 """Glyph, word and style of each difference."""
 MEANINGS: Mapping[str, str] = {
-    "missing": "on disk, and not in their index",
-    "stale": "another text of it is in their index",
+    "missing": "on disk, but not in their index",
+    "stale": "their index has another text of it",
     "extra": "in their index, and no note on disk",
     "other model": "some chunks are of another embedding model",
     "other chunking": "cut into other chunks than configured",
     "without vector": "some chunks have no vector",
-    "not compared": "it could not be compared, with the reason",
+    "not compared": "could not be compared; the line says why",
     "": "the same on both sides",
 }
 _STATE = 10
@@ -207,7 +207,7 @@ class CompareView(View):
     def _read(self, event: RowList.Chosen) -> None:
         place = self.place_in_note()
         if place is None or event.rows.id != "compared":
-            self.say("No file that is on disk is under the cursor, so there is nothing to read.")
+            self.say("The file under the cursor is not on disk. Choose another one.")
             return
         from memory_tui.tui.views.notes.browse import ReaderView
 

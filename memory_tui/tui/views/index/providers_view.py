@@ -59,7 +59,7 @@ class ProvidersView(View):
         self.listing = Listing(
             self,
             title="Providers",
-            waiting="Looking at the providers and what they would get ...",
+            waiting="Checking the providers and what they would get ...",
             gather=_gathered,
             lines=self._lines,
             arrived=self._choose_used,
@@ -151,7 +151,7 @@ class ProvidersView(View):
     def _lines(self, found: ProvidersListing, width: int) -> list[Line]:
         """The chain, the trial, the forecast, the agreements."""
         status = found.status
-        written = text(f"Asked for: {status.requested_provider} ({status.provider_origin})", width)
+        written = text(f"Requested: {status.requested_provider} ({status.provider_origin})", width)
         written += text(one_line(status.who.sentence), width, "" if status.who.fine else "warn")
         for link in status.links:
             written += _link(link, width)
@@ -162,7 +162,7 @@ class ProvidersView(View):
         if found.forecast is not None:
             written += [*text("", width), *text("The next index run", width, "head"), *_forecast(found.forecast, width)]
         if found.agreements:
-            written += [*text("", width), *text("Agreed", width, "head")]
+            written += [*text("", width), *text("Approved", width, "head")]
             written += [
                 line
                 for made in found.agreements
@@ -229,7 +229,7 @@ def _forecast(found: Forecast, width: int) -> list[Line]:
         kept = (
             f"{plural(found.withheld, 'text')} that look like secrets are kept back."
             if found.withholding
-            else "Nothing is kept back: remote.withholdSecrets is off."
+            else "Nothing is withheld: remote.withholdSecrets is off."
         )
         written += text(kept, width, "" if found.withholding else "warn")
     for flagged in found.flagged[:20]:

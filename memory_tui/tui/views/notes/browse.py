@@ -81,7 +81,7 @@ class BrowseView(View):
         elif (
             self._gone is not None and self.pane.reader.page is not None and self.pane.reader.page.path == self._gone[0]
         ):
-            self.pane.show_nothing(f"There is no {self._gone[0]} any more.", "u takes back what was changed here last.")
+            self.pane.show_nothing(f"There is no {self._gone[0]} any more.", "u undoes the last change made here.")
             self._wanted = None
 
     def _look_for_gone(self, paths: Collection[str]) -> None:
@@ -207,7 +207,7 @@ class BrowseView(View):
         )
         newest = today or self.listed.newest
         if newest is None or not self.listed.reveal(newest):
-            self.say("No note has a day in its name that has come.")
+            self.say("No note has a past or present day in its name.")
         elif today is None:
             self.say("There is no note for today; this is the newest.")
 

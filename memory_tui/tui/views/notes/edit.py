@@ -64,7 +64,7 @@ def summary(effect: Effect) -> str:
         (sum(word[0] in "+-" for word in marks), "moved"),
         (marks.count("="), "as before"),
     ]
-    said = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing is recalled, before or after"
+    said = ", ".join(f"{count} {word}" for count, word in counts if count) or "no hits before or after"
     return said + (f"; {effect.without_vector} new by words alone" if effect.without_vector else "")
 
 
@@ -125,11 +125,7 @@ class Impact(Vertical):
             box.value = self._asked
             yield box
             yield Static("", id="verdict", markup=False)
-        yield Moves(
-            ""
-            if self._asked
-            else "Nothing is watched: ctrl+t asks a question whose answer you see change while you write."
-        )
+        yield Moves("" if self._asked else "No question to watch. Press ctrl+t to see how your edit changes an answer.")
 
     @property
     def question(self) -> str:
@@ -307,7 +303,7 @@ class EditView(View):
             self._typing.keep(self._turn, self._area.text, self._before)
         except MemoryTuiError as error:
             return one_line(error.message)
-        return f"What you typed into {one_line(self._path)} is kept: i on the note brings it back."
+        return f"Your unsaved text of {one_line(self._path)} is kept. Press i on the note to continue."
 
     def _forget(self) -> None:
         """What was typed is in the note, or nobody wants it."""
@@ -321,10 +317,10 @@ class EditView(View):
         self._keep()
         impact = self.query_one(Impact)
         if self._draft is None or not impact.question:
-            impact.say("Nothing is watched: ctrl+t asks a question whose answer you see change while you write.")
+            impact.say("No question to watch. Press ctrl+t to see how your edit changes an answer.")
             return
         if not self.unsaved:
-            impact.say("Nothing is changed yet.")
+            impact.say("No change yet.")
             return
         text = self._draft.restored(self._area.text)
         self._preview(text, impact.question)
@@ -382,8 +378,8 @@ class EditView(View):
             return
         self._forget()
         self._draft = None
-        also = " What others wrote meanwhile is in it too." if done.merged else ""
-        self._leave(f"{one_line(done.change.title)}: saved.{also} u takes it back.")
+        also = " The note also has what others wrote meanwhile." if done.merged else ""
+        self._leave(f"{one_line(done.change.title)}: saved.{also} u undoes it.")
 
     def _not_written(self, error: MemoryTuiError) -> None:
         from memory_tui.curate.changes import Conflict
@@ -432,7 +428,7 @@ class EditView(View):
         self.app.push_screen(
             Confirm(
                 "Leave without saving?",
-                f"What you typed into {one_line(self._path)} is not in the note yet. ctrl+s saves it.",
+                f"Your text is not in {one_line(self._path)} yet. Press ctrl+s to save it.",
                 "Throw it away",
             ),
             answered,

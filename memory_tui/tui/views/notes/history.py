@@ -68,7 +68,7 @@ class Changes(RowList):
     def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
         """Time and state, then the title."""
         if not self._past.entries:
-            return [(fit(" Nothing was changed with memory-tui yet.", width), "muted")]
+            return [(fit(" No changes with memory-tui yet.", width), "muted")]
         entry = self._past.entries[row]
         if line:
             return [(fit(f"   {one_line(entry.subject if isinstance(entry, Commit) else entry.title)}", width), "")]
@@ -149,7 +149,7 @@ class HistoryView(View):
 
         entry = self.query_one(Changes).entry
         if entry is None or isinstance(entry, Commit):
-            self.say("Only changes made with memory-tui are taken back here; a commit is for git.")
+            self.say("u undoes changes made with memory-tui only. Use git for a commit.")
             return
         number = entry.id
         planned = await self.home.jobs.run(partial(note_changes.stepped, kind=kind, number=number))

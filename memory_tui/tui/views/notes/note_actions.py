@@ -82,7 +82,7 @@ class NoteActions(Part):
             if data is not None:
                 self._resolve(conflict, data)
 
-        kept = f"What you wanted is kept as draft {conflict.draft}." if conflict.draft else ""
+        kept = f"Your change is kept as draft {conflict.draft}." if conflict.draft else ""
         self.view.app.push_screen(Resolve(conflict.views[0], kept), chosen)
 
     @task("write", exclusive=False)
@@ -90,7 +90,7 @@ class NoteActions(Part):
         self._made(await self.home.jobs.write(partial(note_changes.resolved, conflict=conflict, data=data)))
 
     def _made(self, done: AppliedChange) -> None:
-        self.view.say(f"{one_line(done.change.title)}: done. {also(done)}u takes it back.")
+        self.view.say(f"{one_line(done.change.title)}: done. {also(done)}u undoes it.")
         self._pane.reader.drop_selection()
         self.home.jobs.refresh()
 
@@ -100,7 +100,7 @@ class NoteActions(Part):
         """The marked lines, or the item under the cursor, of all lines as they are shown; None where there are none."""
         page = self._pane.reader.page
         if page is None or self.view.focused is not self._pane.reader:
-            self.view.say("Go to the lines first: tab leads to the reader.")
+            self.view.say("Select lines first. Press tab to go to the reader.")
             return None
         if self._pane.reader.selecting:
             return page.path, *self._pane.reader.selected_lines, page.lines
@@ -239,7 +239,7 @@ class NoteActions(Part):
         self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
 
     def _stepped(self, kind: str, done: AppliedChange) -> None:
-        way = "ctrl+r makes it again" if kind == "undo" else "u takes it back"
+        way = "ctrl+r redoes it" if kind == "undo" else "u undoes it"
         self.view.say(f"{one_line(done.change.title)}. {also(done)}{way}.")
         self.home.jobs.refresh()
 

@@ -169,12 +169,12 @@ class Resolve(ModalScreen[bytes]):
         """What happened, the three texts, and the buttons."""
         count = len(self._choices)
         places = (
-            "The changes do not touch: saving keeps both."
+            "Your edit and the agent's are in different lines. Saving keeps both."
             if not count
-            else (f"They touch in {count} place{'' if count == 1 else 's'}: choose for each, then save.")
+            else (f"The changes overlap in {count} place{'' if count == 1 else 's'}. Choose for each, then save.")
         )
         with Vertical(id="resolve") as box:
-            box.border_title = Content(f"{one_line(self._view.path)} was changed by somebody else too")
+            box.border_title = Content(f"{one_line(self._view.path)} also changed on disk")
             yield Static(f"{places} {self._kept}".strip(), id="effect", markup=False)
             yield Merging(list(rows_of(self._view.merge.hunks)), self._choices)
             with Horizontal():

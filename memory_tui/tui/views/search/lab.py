@@ -166,20 +166,20 @@ class NoiseView(View):
         """What the right chunks were told by."""
         if self.noise is None:
             return ""
-        return "right chunks by your labels" if self.noise.floor.labelled else "right chunks by lines out of the notes"
+        return "right chunks by your labels" if self.noise.floor.labelled else "right chunks by lines from the notes"
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
     def _lines(self, width: int) -> Sequence[Line]:
         """Verdicts first, then the axis."""
         if self.noise is None:
-            return text("Unrelated questions are asked, to see what they score ...", width, "muted")
+            return text("Asking unrelated questions to see what they score ...", width, "muted")
         floor = self.noise.floor
         found = [*text(f"now        {_trade(floor.now)}", width, "strong")]
         if floor.suggested is not None:
             found += text(f"suggested  {_trade(floor.suggested)}  a sets it", width, "good")
         else:
-            found += text("suggested  none: no minScore is worth what it would lose", width, "warn")
+            found += text("suggested  none: every minScore loses too many right hits", width, "warn")
         for doubt in floor.doubts:
             found += text(f"! {wording.doubt(doubt)}", width, "warn")
         found += text(
@@ -254,10 +254,10 @@ class NoiseView(View):
         """Set the suggested minScore."""
         suggested = self.noise.floor.suggested if self.noise is not None else None
         if suggested is None:
-            self.say("There is no minScore to suggest: none keeps noise out without losing more than it is worth.")
+            self.say("No minScore to suggest: each one that keeps noise out loses too many right hits.")
         else:
             self._set(suggested.min_score)
-            self.say(f"Set: minScore {suggested.min_score:.2f}. u takes it back.")
+            self.say(f"Set: minScore {suggested.min_score:.2f}. u undoes it.")
 
 
 def _trade(trade: Trade) -> str:
@@ -352,13 +352,13 @@ class FadingView(View):
         """Why nothing fades, or the list."""
         if self.home.tuning is not None and not self._ages:
             return [
-                *text("Nothing fades: decay is off, so age does not count.", width, "strong"),
-                *text("a switches decay on, to see what it would take; u takes that back.", width, "muted"),
+                *text("Nothing fades: decay is off.", width, "strong"),
+                *text("a switches decay on to show what would fade; u undoes it.", width, "muted"),
             ]
         if self.faded is None:
             return text("Looking at the days ahead ...", width, "muted")
         if not self.faded.found:
-            return text(f"Nothing that is recalled now is lost to age within {HORIZON} days.", width, "strong")
+            return text(f"No hit of today fades within {HORIZON} days.", width, "strong")
         head = f" {'when':<16}{'place':<7}{'note':<32}then"
         return [
             ([(fit(head, width), "muted")], None),
@@ -478,9 +478,9 @@ class SweepView(View):
                 said = turn(key, value) if better else f"not: {turn(key, value)}"
                 rows += text(said, width, "strong" if better else "muted", 3)
         if better:
-            rows += text("a applies this as one step; u takes it back.", width, "muted", 3)
+            rows += text("a applies this as one step; u undoes it.", width, "muted", 3)
         if not found.changes and not better:
-            rows += text("Judge more hits with v: questions with a right line are what is needed.", width, "muted")
+            rows += text("Mark more hits as correct (v).", width, "muted")
         # The table of the command line, without its verdict and its options.
         table = [line for line in evaluation.outcome_lines(found) if "--set" not in line][1:]
         return [
@@ -495,7 +495,7 @@ class SweepView(View):
 
         tuning, found = self.home.tuning, self.outcome
         if not isinstance(found, Better) or tuning is None:
-            self.say("There is no evidence for other knobs, so there is nothing to apply.")
+            self.say("No evidence for other settings, so there is nothing to apply.")
             return
         self.home.turn(tuning.to(found.settings))
-        self.say("The knobs are set as found. u takes it back.")
+        self.say("The settings found are applied. u undoes it.")

@@ -120,7 +120,7 @@ class Explainer(Part):
             self.view.say(
                 "Still searching for changes."
                 if working
-                else "No single knob changes this; w shows what comes nearest."
+                else "No single setting changes this. Press w to see the nearest."
             )
             return
         pane.do_apply()

@@ -135,7 +135,7 @@ class Knobs(Part):
             self.home.turn(self.home.tuning.rebase(name))
             base = self.home.tuning.baseline
             self.view.say(
-                f"Baseline {base.name} is set: {base.title}. Further turns are compared with it; u takes it back."
+                f"Baseline {base.name} is set: {base.title}. The list now compares each turn with it; u undoes it."
             )
 
         value = tuning.difference() or tuning.written or OPENED
@@ -146,7 +146,7 @@ class Knobs(Part):
 SETTLES = 10
 """Questions after which what was gathered is settled: it stays for as long as it is measured, and looking through it
 for garbage would stop the screen."""
-NO_LABELS = "v judges a hit; then every turn is measured on the questions you judged"
+NO_LABELS = "Press v to judge a hit; each turn is then measured on your judged questions"
 
 
 class Judge(Part):
@@ -300,10 +300,10 @@ class Judge(Part):
         if grade == UNKNOWN:
             self.change_notebook(
                 desks.keep(question, unanswerable=True),
-                "Saved: the notes do not answer this question, so every hit is noise.",
+                "Saved. The notes do not answer this question, so every hit is noise.",
             )
         elif grade == TAKEN_BACK:
-            self.change_notebook(desks.vote(question, hit.chunk, None), "The mark is taken back.")
+            self.change_notebook(desks.vote(question, hit.chunk, None), "Mark removed.")
         else:
             text = answer.evidence.texts.get(hit.chunk.rowid, hit.snippet)
             label = desks.marked(hit, answer.trace, text, grade)
@@ -316,7 +316,7 @@ class Judge(Part):
         """Keep the question in the notebook."""
         self.change_notebook(
             desks.keep(self._shown.question),
-            "The question is saved; v marks which hits answer it, B lists what is saved.",
+            "Query saved. Press v to mark the hits that answer it, B to list saved queries.",
         )
 
 
@@ -425,8 +425,8 @@ class BookView(View):
         if not queries:
             return [
                 *text("", width),
-                *text("No question is saved yet.", width, "strong"),
-                *text("Ask something, then ctrl+s saves it; v marks which hits answer it.", width, "muted"),
+                *text("No saved queries yet.", width, "strong"),
+                *text("Ask something and press ctrl+s to save it; v marks the hits that answer it.", width, "muted"),
             ]
         changes = {change.text: change for change in desk.compared.changes} if desk.compared else {}
         column = WIDE if width >= FROM else NARROW
@@ -474,9 +474,12 @@ class BookView(View):
 
         def answer(yes: bool | None) -> None:
             if yes:
-                self._judge.change_notebook(desks.forget(question), "The question is not saved any more.")
+                self._judge.change_notebook(desks.forget(question), "Saved query deleted.")
 
         count = plural(len(query.labels), "mark")
         self.app.push_screen(
-            Confirm("Forget this question?", f"{one_line(question, 200)}\n\nIts {count} are lost.", "Forget"), answer
+            Confirm(
+                "Delete this saved query?", f"{one_line(question, 200)}\n\nThis also deletes its {count}.", "Forget"
+            ),
+            answer,
         )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memory_tui.workspace.root_state import RootState
 
 INVITATION = "Type a question; the answer appears while you type."
-HOW = "Hits that the agent would get come first; below a line stand those that lost, each with the reason."
+HOW = "The agent's hits come first. Below a line are the chunks it does not get, each with the reason."
 
 
 def _changes_answers(event: Event) -> bool:
@@ -249,7 +249,7 @@ class SearchView(View):
         if self.shown.answer is None:
             return
         if cut is not None and cut not in cuts(self.shown.answer.trace):
-            self.say("Nothing was lost at this stage.")
+            self.say("This stage dropped no chunk.")
             return
         self._cut = cut
         self.relist(keep=True)
@@ -257,7 +257,7 @@ class SearchView(View):
     def _stage(self, direction: int) -> None:
         found: list[Cut | None] = [None, *(cuts(self.shown.answer.trace) if self.shown.answer else ())]
         if len(found) == 1:
-            self.say("Nothing was lost: every chunk is recalled.")
+            self.say("No chunk was dropped: every chunk is recalled.")
             return
         at = found.index(self._cut) if self._cut in found else 0
         self._list_cut(found[(at + direction) % len(found)])

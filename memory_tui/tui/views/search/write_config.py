@@ -62,7 +62,7 @@ class WriteView(View):
 
     def _summary(self) -> str:
         """What to press."""
-        back = "u takes back what was written   " if self._written else ""
+        back = "u undoes the last write   " if self._written else ""
         return f"{back}y writes it   esc leaves it" if self.patch is not None and self.patch.files else back.rstrip()
 
     def _lines(self, width: int) -> Sequence[Line]:
@@ -73,7 +73,7 @@ class WriteView(View):
         from memory_tui.tune.config_patch import summary
 
         if not found.changes:
-            rows = text("Nothing differs from what is written already.", width, "strong")
+            rows = text("The configuration already has these values.", width, "strong")
         else:
             rows = text(f"Into {one_line(str(found.target))}:", width, "strong")
         for change in found.changes:
@@ -134,7 +134,7 @@ class ConfigWriter(Part):
 
         files = await self.home.jobs.write(work)
         stand(self.home, lambda tuning: tuning.wrote(name, values, files))
-        self.home.tell(f"Written to {name}, with a backup. W and then u takes it back.")
+        self.home.tell(f"Written to {name}, with a backup. Press W, then u to undo it.")
 
     @task("configuration", exclusive=False)
     async def take_back(self, last: Write) -> None:
@@ -149,7 +149,7 @@ class ConfigWriter(Part):
 
         await self.home.jobs.write(work)
         stand(self.home, lambda tuning: tuning.unwrote())
-        self.home.tell(f"Taken back: {last.target} is as it was before.")
+        self.home.tell(f"Undone: {last.target} is as it was before.")
 
     def refused(self, error: MemoryTuiError) -> None:
         """Say why, in whatever view is in front by now."""
