@@ -49,6 +49,7 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
         *([("indexer", f"{facts.keeper}; this app takes over when it ends", "")] if facts.keeper else []),
         ("notes in", home(status.workspace_dir) + ("  (read-only)" if status.read_only else ""), ""),
+        *([("agent", f"{status.agent_id}, of {', '.join(status.agents)}", "")] if len(status.agents) > 1 else []),
         *[
             (root.state, home(f"{root.detail} {root_state.next_step(root)}"), "bad")
             for root in facts.lost
@@ -56,7 +57,6 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ],
         ("index file", f"{home(status.db_path)}  ({status.db_bytes / 1e6:.1f} MB)", ""),
         ("config", status.config_path or "none found: defaults", ""),
-        *([("agent", f"{status.agent_id}, of {', '.join(status.agents)}", "")] if len(status.agents) > 1 else []),
         *[("notice", f"{notice.message} {notice.next_step}", "warn") for notice in status.notices],
     ]
 
