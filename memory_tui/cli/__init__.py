@@ -6,7 +6,7 @@
 - common: What every command shares: its arguments, its options, an open engine. -> opened
 - curate: Commands that change notes: each change is shown first; `undo` reverses it. -> COMMANDS
 - hooks: Commands that a host calls around a session: prompt, flush, hook. -> COMMANDS
-- main: The command line reads its arguments, runs one command, returns its exit code. -> main
+- main: The table of commands: the one that is asked for is imported, run. -> COMMANDS
 - measure: Commands that explain or measure recall: why, eval, tune, noise. -> COMMANDS
 - provider: The command `provider` lists embedding providers, tests one, approves one. -> COMMANDS
 """

@@ -1,4 +1,4 @@
-"""The command line reads its arguments, runs one command, returns its exit code."""
+"""The table of commands: the one that is asked for is imported, run."""
 
 from __future__ import annotations
 

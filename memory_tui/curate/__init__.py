@@ -14,7 +14,7 @@
 - merge: Three-way merge of a note by lines; a conflict remains where both sides changed the same lines. -> merge
 - note_write: One note goes from its old text to its new text, merged with what others write meanwhile. -> write
 - planner: The planner turns a wish (capture, promote, move, delete, archive) into a change of notes. -> Planner
-- promote: Promoting moves lines of a daily log below a heading of the curated note. -> promote
+- promote: Promoting copies or moves lines of a daily log into MEMORY.md, below a heading. -> promote
 - recover: Recovery finishes or forgets a change that a crash cut off. -> recover
 - what_if: What a change of notes would do to the answer of a query, before it is made. -> preview
 """

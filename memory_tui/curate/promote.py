@@ -1,4 +1,4 @@
-"""Promoting moves lines of a daily log below a heading of the curated note."""
+"""Promoting copies or moves lines of a daily log into MEMORY.md, below a heading."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@
   ProviderSettings
 - provider_row: A provider row holds every fact of one provider: hosts, key variables, models, prices, wire format. ->
   ProviderRow
-- registry: The registry creates a provider by its name. -> create
+- registry: The table of providers, of which one is created by its name. -> TABLE
 - serving: The serving provider: which one was asked for, which one answers, why. -> Who
 - vector_math: Vectors of length one, from whatever a provider answered. -> unit_vectors
 - wires: One file for each provider: its row with hosts, key variables, models, prices, and its wire format.

@@ -1,4 +1,4 @@
-"""The registry creates a provider by its name."""
+"""The table of providers, of which one is created by its name."""
 
 from __future__ import annotations
 

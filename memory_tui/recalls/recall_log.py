@@ -1,8 +1,5 @@
 """The recall log keeps what agents asked of a memory, if its owner wants that.
 
-The file is 0600 in a folder 0700, never in the workspace. Each process writes a whole line at a time, under the lock of
-the file; beyond its bound the older half is dropped.
-
 A file of JSON lines in the user's state folder (0600 in 0700), one for each workspace, never in the workspace. Secrets
 in questions are masked; the text of notes is not kept, only places and scores. Beyond 2 MiB the older half is dropped.
 Several processes write: each under the lock of the file, a whole line at a time.

@@ -4,7 +4,7 @@
 - app: The app holds the views as modes, the theme, the command palette. -> MemoryApp
 - draw: Drawing without markup: safe text with style names, cut by terminal cells. -> strip
 - external: External programs: the editor of the user, the clipboard. -> edit
-- global_actions: Global actions work in every view. -> GlobalActions
+- global_actions: A pressed key runs its action: the nearest pane's do_ method, or the reason why not. -> GlobalActions
 - home: Home is what views and panes may know of the app. -> Home
 - judging: Judging hits: saved queries with their judgments, measured under the knobs. -> Desk
 - keymap: The keymap lists every key once: bindings, hints, help, palette, README are made from it. -> ACTIONS

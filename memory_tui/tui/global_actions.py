@@ -1,4 +1,4 @@
-"""Global actions work in every view."""
+"""A pressed key runs its action: the nearest pane's do_ method, or the reason why not."""
 
 from __future__ import annotations
 

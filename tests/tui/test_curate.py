@@ -428,7 +428,7 @@ def test_what_was_typed_comes_back_after_a_crash(app: MemoryApp, workspace: Path
         assert "is back" in said(later)
         await press(pilot, "ctrl+s")
         assert isinstance(later.screen, BrowseView)
-        assert "What others wrote meanwhile is in it too." in said(later)
+        assert "The note also has what others wrote meanwhile." in said(later)
         text = note.read_text("utf-8")
         assert "typed- Backup" in text
         assert text.endswith("- appended by the agent\n")
@@ -494,7 +494,7 @@ def test_changes_that_do_not_touch_are_both_kept(app: MemoryApp, workspace: Path
         assert isinstance(app.screen, BrowseView), "nothing touches, so nothing is asked"
         assert " MINE\n" in note.read_text("utf-8")
         assert note.read_text("utf-8").endswith("- appended by the agent\n")
-        assert "What others wrote meanwhile is in it too. u undoes it." in said(app)
+        assert "The note also has what others wrote meanwhile. u undoes it." in said(app)
         note.write_text(note.read_text("utf-8") + "- and more\n", "utf-8")
         await press(pilot, "u")
         assert "Others' changes" in said(app)
@@ -685,7 +685,7 @@ def test_the_history_knows_the_commits_and_commits_when_asked(workspace: Path) -
         assert "C commits" in shown
         assert "Backup at 03:15" in shown, "the difference of the commit"
         await press(pilot, "u")
-        assert said(app).startswith("Only changes made with memory-tui")
+        assert said(app).startswith("u undoes changes made with memory-tui only")
         await press(pilot, "C", "escape")
         assert git("log", "--format=%s").split("\n") == ["All notes", ""]
         await press(pilot, "C")

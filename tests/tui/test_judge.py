@@ -182,7 +182,7 @@ def test_ctrl_s_saves_the_question(app: MemoryApp, workspace: Path) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "slash", "ctrl+s")
         assert saved(workspace).find(QUESTION) == Query(QUESTION)
-        assert said(app).startswith("The question is saved")
+        assert said(app).startswith("Query saved")
 
     drive(app, steps)
 

@@ -92,7 +92,7 @@ def test_providers_and_one_real_call(size: tuple[int, int], workspace: Path) -> 
         assert "256 dimensions in N ms, norm 1.0000" in shown
         assert "on this machine" in shown
         await press(pilot, "y")
-        assert "No provider waits for your approval" in said(app)
+        assert "No provider needs your approval" in said(app)
 
     drive(app, steps, size)
 
@@ -179,7 +179,7 @@ def test_what_an_agent_asked_can_be_asked_again(size: tuple[int, int], workspace
         assert "memory/gone.md" in text_of(app)
         for key in ("w", "enter"):
             await press(pilot, "G", key)
-            assert "being read, not a question" in said(app)
+            assert "there is no question to ask" in said(app)
             assert isinstance(app.view, RecallsView), "a note that was read is no question to be asked again"
         await press(pilot, "g", "enter")
         await until(lambda: isinstance(app.view, SearchView) and app.view.question.startswith("xylophone"))
@@ -198,6 +198,6 @@ def test_indexing_can_be_held_and_what_that_means_is_said(workspace: Path) -> No
         log = app.screen.query_one(EventLog)
         await until(lambda: [line[1] for line in log._lines].count("indexing") == 2)
         await press(pilot, "a")
-        assert "nothing vanished" in said(app)
+        assert "nothing to forget" in said(app)
 
     drive(app, steps, LARGE)

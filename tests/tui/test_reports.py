@@ -228,7 +228,7 @@ def test_few_labels_are_no_evidence(workspace: Path) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "S")
         assert isinstance(app.screen, SweepView)
-        assert "No evidence: 0 questions with a right line" in text_of(app)
+        assert "No evidence: 0 questions with a correct hit" in text_of(app)
         await press(pilot, "a")
         assert said(app) == "No evidence for other settings, so there is nothing to apply."
 
@@ -343,7 +343,7 @@ def test_what_was_written_is_as_opened_until_it_is_taken_back(
         await press(pilot, "equals_sign")
         assert app.tuning.settings.whole("query.maxResults") == 8
         await press(pilot, "escape", "W")
-        assert "Nothing differs" in text_of(app)
+        assert "already has these values" in text_of(app)
         await press(pilot, "u")
         await until(lambda: said(app) == "Undone: openclaw.json is as it was before.")
         assert file.read_text("utf-8") == before
@@ -372,7 +372,7 @@ def test_a_profile_is_written_with_the_knobs_and_is_as_opened_then(tmp_path: Pat
         await until(lambda: said(app) == "Written to config.json, with a backup. Press W, then u to undo it.")
         assert not app.tuning.tuned
         await press(pilot, "W")
-        assert "Nothing differs" in text_of(app)
+        assert "already has these values" in text_of(app)
         await press(pilot, "u")
         await until(lambda: said(app) == "Undone: config.json is as it was before.")
         assert app.tuning.tuned

@@ -13,6 +13,7 @@ from textual.widget import Widget
 from memory_tui.core import profiles
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
+from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.keymap import bindings
@@ -105,7 +106,9 @@ class SidesView(View):
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return []
-        found = [NamedRanking(name, engine.plan.with_profile(name), tuning.days) for name in profiles.PROFILES]
+        # A profile that goes by other chunks would rank these by half of its rules.
+        names = [name for name in profiles.PROFILES if can_rank(self._evidence, name)]
+        found = [NamedRanking(name, engine.plan.with_profile(name), tuning.days) for name in names]
         if tuning.tuned:
             found.append(NamedRanking("as tuned", tuning.settings, tuning.days))
         base = tuning.baseline
