@@ -112,7 +112,7 @@ def test_flips_are_told_and_do_what_they_say(run: Callable[..., tuple[int, str, 
         item["knob"] == "query.minScore" for item in miss["flips"]
     )
     out = run("why", *where)[1]
-    assert f"Recalled with results {flip['to']} ({wording.ordinal(flip['place'])})" in out
+    assert f"With results {flip['to']}: would be recalled ({wording.ordinal(flip['place'])})" in out
 
 
 def test_what_openclaws_own_index_lost(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_what_was_typed_is_kept(tmp_path: Path) -> None:
         terminal.kill(signal.SIGTERM)
         assert terminal.ended() == 128 + signal.SIGTERM
         terminal.restored()
-        assert "What you typed into MEMORY.md is kept" in terminal.text()
+        assert "Your unsaved text of MEMORY.md is kept" in terminal.text()
     kept = [json.loads(path.read_bytes())["text"] for path in tmp_path.rglob("unsaved/*.json")]
     assert [text[0] for text in kept] == ["k"]
 

@@ -233,7 +233,7 @@ def test_headings_and_blank_lines_are_not_promoted_and_a_copy_or_move_loses_noth
 
 @pytest.mark.parametrize(("first", "last"), [(1, 1), (1, 3), (3, 3)])
 def test_headings_alone_are_not_promoted(first, last):
-    with pytest.raises(EditRefused, match="A heading says nothing by itself"):
+    with pytest.raises(EditRefused, match="A heading alone cannot be promoted"):
         promote.promote(spot(b"# 2026-01-12\n\n## Home\n- one\n", first, last), "MEMORY.md", MEMORY)
 
 

@@ -59,5 +59,5 @@ def test_damaged_and_old_files_are_not_offered(tmp_path: Path, monkeypatch: pyte
 
 def test_a_disk_that_takes_nothing_is_said(tmp_path: Path) -> None:
     (tmp_path / "unsaved").write_text("in the way")
-    with pytest.raises(EditRefused, match="not kept against a crash"):
+    with pytest.raises(EditRefused, match="not protected against a crash"):
         Typing(tmp_path, LOG).keep(1, "text", b"")

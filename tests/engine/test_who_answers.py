@@ -345,7 +345,7 @@ def test_nothing_is_called_ready_or_advised_that_does_not_work(
     assert lines["Provider"].startswith("openai (")
     assert lines["Index made by"].startswith("builtin ")
     assert lines["Vector"].startswith("not compared now")
-    assert "rebuilt when the provider answers" in lines["Notice"] + said
+    assert "rebuild starts when the provider answers" in lines["Notice"] + said
     assert "Run memory-tui index." not in said + out
     play.usual = well
     time.at += 10_000

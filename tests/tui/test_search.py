@@ -248,12 +248,17 @@ def test_another_profile_brings_its_own_values(app: MemoryApp) -> None:
         await ask(pilot, QUESTION)
         await to_knob(pilot, "profile")
         await press(pilot, "l")
+        newest = view_of(app).trace
+        assert newest is not None
+        assert newest.profile == "openclaw-2026.9"
+        assert "chunking" in {notice.code for notice in newest.notices}, "these chunks are not cut as 2026.9 cuts them"
+        await press(pilot, "l")
         trace = view_of(app).trace
         assert trace is not None
         assert trace.profile == "openclaw-2026.3"
         assert knob(app, "query.minScore") == pytest.approx(0.35)
         assert knob(app, "query.hybrid.vectorWeight") == pytest.approx(0.7)
-        await press(pilot, "u")
+        await press(pilot, "u", "u")
         assert knob(app, "profile") == "recommended"
 
     drive(app, steps)
